@@ -13,8 +13,8 @@ use bywash_command::Failure;
 use bywash_scenario::client::Client;
 use bywash_scenario::file::Length;
 use bywash_scenario::{
-    Cell, Class, Closes, Graph, Law, PolicyChoice, Profile, Recording, Scenario, Servers, Source,
-    Tier, Visit, WaitsFor,
+    Class, Closes, Distribution, Graph, PolicyChoice, Profile, Recording, ResultRow, Scenario,
+    Servers, Source, Tier, Visit, WaitsFor,
 };
 use bywash_units::{Span, Utility};
 use serde::Serialize;
@@ -140,7 +140,7 @@ fn nobody_comes(scenario: &Scenario) -> bool {
     matches!(&scenario.source, Source::Recorded(recording) if recording.is_empty())
 }
 
-fn run(times: u32, with: &'static str, cell: &Cell, scale: f64) -> Run {
+fn run(times: u32, with: &'static str, cell: &ResultRow, scale: f64) -> Run {
     let planned = cell.orders_planned;
     Run {
         times,
@@ -222,7 +222,7 @@ fn class(role: Role, proposed: &[Proposed]) -> Class {
         utility: Utility::new(1e3 * worth),
         queue: None,
         after: after.iter().map(|role| *role as usize).collect(),
-        service: Law::Constant(Span::from_millis(1)).into(),
+        service: Distribution::Constant(Span::from_millis(1)).into(),
         shift: None,
         stop: None,
         earns: Utility::new(1.0),
@@ -240,13 +240,13 @@ fn client(patience: Span) -> Client {
     const PAUSE: Span = Span::from_secs(5);
     Client {
         // Think times are recorded.
-        think: Law::Constant(Span::ZERO),
-        patience: Law::Exponential(patience),
+        think: Distribution::Constant(Span::ZERO),
+        patience: Distribution::Exponential(patience),
         waits_for: WaitsFor::Answer,
         retries: 1,
         retries_after_refusal: 0,
         pause_after_timeout: PAUSE,
-        pause_after_refusal: Law::Constant(PAUSE),
+        pause_after_refusal: Distribution::Constant(PAUSE),
         keeps_retry_after: false,
         declares_retries: false,
         abandon: 0.0,

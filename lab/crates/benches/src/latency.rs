@@ -43,8 +43,8 @@ const ANSWERED: f64 = 0.999;
 /// An answer that takes longer is none.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// One way for requests to go, and what its turns came to, in µs.
-struct Way {
+/// One target of the requests, and what its turns came to, in µs.
+struct Target {
     name: String,
     port: u16,
     p50: Vec<f64>,
@@ -67,24 +67,24 @@ pub fn run(options: &Options) -> io::Result<ExitCode> {
             Err(e) => not_available(&kind.to_string(), &e.to_string()),
         }
     }
-    let mut ways = vec![Way::new("direct".into(), upstream.port())];
-    ways.extend(proxies.iter().map(|proxy| Way::new(proxy.kind().to_string(), proxy.port())));
+    let mut targets = vec![Target::new("direct".into(), upstream.port())];
+    targets.extend(proxies.iter().map(|proxy| Target::new(proxy.kind().to_string(), proxy.port())));
     for rep in 0..options.reps as usize {
         eprintln!("latency: round {} of {}", rep + 1, options.reps);
-        for turn in 0..ways.len() {
-            let next = (rep + turn) % ways.len();
-            ways[next].go(options)?;
+        for turn in 0..targets.len() {
+            let next = (rep + turn) % targets.len();
+            targets[next].measure(options)?;
         }
     }
-    bench.publish(&[report(&ways, options)], &options.common)
+    bench.publish(&[report(&targets, options)], &options.common)
 }
 
-impl Way {
+impl Target {
     fn new(name: String, port: u16) -> Self {
         Self { name, port, p50: Vec::new(), p99: Vec::new(), late: Vec::new() }
     }
 
-    fn go(&mut self, options: &Options) -> io::Result<()> {
+    fn measure(&mut self, options: &Options) -> io::Result<()> {
         let length = Duration::from_secs(options.seconds) + WARM_UP;
         let phases = vec![Phase::new(f64::from(options.rate), length)];
         let reuse = Reuse::Turns(CONNECTIONS);
@@ -109,21 +109,21 @@ impl Way {
     }
 }
 
-fn report(ways: &[Way], options: &Options) -> Report {
+fn report(targets: &[Target], options: &Options) -> Report {
     let head = ["way", "p50 µs", "p99 µs", "added p50", "added p99", "load late p99"];
     let mut table = Table::new(1, &head);
     let mut rows = Vec::new();
-    let direct = ways.first().map(|way| [spread(&way.p50), spread(&way.p99)]);
-    for way in ways {
-        let [p50, p99, late] = [&way.p50, &way.p99, &way.late].map(|times| spread(times));
+    let direct = targets.first().map(|target| [spread(&target.p50), spread(&target.p99)]);
+    for target in targets {
+        let [p50, p99, late] = [&target.p50, &target.p99, &target.late].map(|times| spread(times));
         let added = direct.map(|[d50, d99]| [p50.median - d50.median, p99.median - d99.median]);
-        let is_proxy = way.name != "direct";
+        let is_proxy = target.name != "direct";
         let added = added.filter(|_| is_proxy);
         let show = |n: usize| added.map_or("-".into(), |added| format!("{:.0}", added[n]));
-        let name = way.name.clone();
+        let name = target.name.clone();
         table.row(vec![name, p50.show(0), p99.show(0), show(0), show(1), late.show(0)]);
         rows.push(json!({
-            "way": way.name, "p50_us": p50.json(), "p99_us": p99.json(), "late_p99_us": late.json(),
+            "way": target.name, "p50_us": p50.json(), "p99_us": p99.json(), "late_p99_us": late.json(),
             "added_p50_us": added.map(|added| added[0]), "added_p99_us": added.map(|added| added[1]),
         }));
     }
@@ -133,7 +133,7 @@ fn report(ways: &[Way], options: &Options) -> Report {
     Report { table, method: method(options), json, broken: Vec::new() }
 }
 
-/// Of a way that has gone every round.
+/// Of a target that was measured in every round.
 fn spread(times: &[f64]) -> Spread {
     Spread::of(times.iter().copied()).unwrap_or(Spread { min: 0.0, median: 0.0, max: 0.0 })
 }

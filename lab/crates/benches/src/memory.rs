@@ -6,7 +6,7 @@
 //! the waiting requests are let go, and must all be answered: what was dropped would have cost
 //! nothing.
 
-use bywash_harness::dial;
+use bywash_harness::client_socket;
 use bywash_harness::http;
 use bywash_harness::machine::{LOAD_CORE, PROXY_CORE};
 use bywash_harness::peer::{Kind, Programs, Setup, Task};
@@ -169,7 +169,7 @@ fn share(now: u64, base: u64, count: u32) -> f64 {
 }
 
 fn connect(proxy: &Proxy, n: u32) -> io::Result<TcpStream> {
-    let stream = dial::connect_from(dial::address(n as usize % 8), proxy.port())?;
+    let stream = client_socket::connect_from(client_socket::address(n as usize % 8), proxy.port())?;
     stream.set_read_timeout(Some(BOUND))?;
     Ok(stream)
 }

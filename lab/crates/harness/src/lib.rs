@@ -3,8 +3,8 @@
 //! Sockets are plain `std::net` and epoll: the exact bytes of a message and the exact manner of a
 //! close are measured, and an HTTP library would choose both.
 
+pub mod client_socket;
 pub mod confine;
-pub mod dial;
 pub mod h2;
 pub mod http;
 pub mod machine;

@@ -6,7 +6,7 @@ use crate::peer::{self, ADMIN, Front, Kind, Ports, Programs, Setup, Task};
 use crate::procfs;
 use crate::sys::{self, Signal};
 use crate::tls;
-use bywash_peer::{Running, Scratch, custody, free_port};
+use bywash_peer::{Running, Scratch, child_guard, free_port};
 use serde_json::Value;
 use std::fs;
 use std::io::{self, Read, Write};
@@ -185,7 +185,7 @@ impl Proxy {
         }
         let has_handed_over = self.pid != self.running.pid();
         if has_handed_over {
-            custody::end_below(self.pid);
+            child_guard::kill_descendants(self.pid);
             // It may have ended by itself; then there is nothing left to do.
             let _ = sys::signal(self.pid, Signal::Kill);
         }

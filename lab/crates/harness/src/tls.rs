@@ -77,14 +77,14 @@ impl Client {
 /// A connection in clear or by TLS. Without blocking, one read takes all that has come, up to the
 /// room there is, so that nothing readable is left inside when it returns.
 #[derive(Debug)]
-pub enum Wire {
+pub enum MaybeTlsStream {
     /// In clear.
     Clear(TcpStream),
     /// By TLS.
     Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
 }
 
-impl Wire {
+impl MaybeTlsStream {
     /// The socket, for options and readiness.
     pub fn socket(&self) -> &TcpStream {
         match self {
@@ -94,7 +94,7 @@ impl Wire {
     }
 }
 
-impl Read for Wire {
+impl Read for MaybeTlsStream {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         let tls = match self {
             Self::Clear(stream) => return stream.read(room),
@@ -113,7 +113,7 @@ impl Read for Wire {
     }
 }
 
-impl Write for Wire {
+impl Write for MaybeTlsStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Clear(stream) => stream.write(bytes),

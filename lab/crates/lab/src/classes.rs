@@ -33,7 +33,7 @@ pub(crate) fn signals(scenario: &Scenario) -> Vec<String> {
 ///
 /// # Errors
 /// When a signal contains a quote, which would end the quoted condition.
-pub(crate) fn told(scenario: &Scenario) -> Result<Vec<String>, String> {
+pub(crate) fn haproxy_conditions(scenario: &Scenario) -> Result<Vec<String>, String> {
     let test = |signal: &Signal| {
         let (sample, value) = match &signal.shown {
             Shown::Cookie { name, value } => (format!("req.cook({name})"), value),
@@ -151,13 +151,13 @@ mod tests {
     #[test]
     fn a_signal_cannot_end_the_quote_that_it_stands_in() {
         let mut scenario = peers();
-        assert_eq!(told(&scenario).unwrap(), ["'req.cook(returning)' -m str -- '1'"]);
+        assert_eq!(haproxy_conditions(&scenario).unwrap(), ["'req.cook(returning)' -m str -- '1'"]);
         for shown in [
             Shown::Header { name: "from".into(), value: "it's".into() },
             Shown::Cookie { name: "it's".into(), value: "1".into() },
         ] {
             scenario.signals[0].shown = shown;
-            assert!(told(&scenario).unwrap_err().contains("signal `returning`"));
+            assert!(haproxy_conditions(&scenario).unwrap_err().contains("signal `returning`"));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use bywash_command::Failure;
 use bywash_command::streams::{print, print_json};
-use bywash_sim::elephants::{Load, Score, Site, Verdict, World, judge};
+use bywash_sim::elephants::{Load, Score, SimulationSettings, Site, Verdict, judge};
 use bywash_sim::on_all_cores;
 use bywash_terminal::{Align, Table};
 use bywash_units::Span;
@@ -53,7 +53,7 @@ impl Cell {
         let mut site =
             if self.urls == 28 { Site::auction() } else { Site::flows(self.urls as usize) };
         let lasts = Span::from_secs(60 * u64::from(self.minutes));
-        judge(&mut site, &World { load: self.load, lasts, appears: Span::ZERO, seed })
+        judge(&mut site, &SimulationSettings { load: self.load, lasts, appears: Span::ZERO, seed })
     }
 
     const fn load(self) -> &'static str {
@@ -75,8 +75,8 @@ struct Row {
     recall: f64,
     error: Option<f64>,
     covered: Option<f64>,
-    seeds_precision: Option<f64>,
-    seeds_recall: f64,
+    pearson_precision: Option<f64>,
+    pearson_recall: f64,
 }
 
 impl Row {
@@ -84,8 +84,8 @@ impl Row {
         let share = |part: usize, all: usize| (all > 0).then(|| part as f64 / all as f64);
         let sum = |of: &dyn Fn(&Verdict) -> usize| runs.iter().map(of).sum::<usize>();
         let (named, right) = (sum(&|run| run.ours.named), sum(&|run| run.ours.right));
-        let Score { named: seeds_named, right: seeds_right } =
-            Score { named: sum(&|run| run.seeds.named), right: sum(&|run| run.seeds.right) };
+        let Score { named: pearson_named, right: pearson_right } =
+            Score { named: sum(&|run| run.pearson.named), right: sum(&|run| run.pearson.right) };
         let errors: Vec<f64> = runs.iter().flat_map(|run| run.errors.iter().copied()).collect();
         let elephants = (2 * runs.len()) as f64;
         Self {
@@ -95,8 +95,8 @@ impl Row {
             error: (!errors.is_empty()).then(|| errors.iter().sum::<f64>() / errors.len() as f64),
             // The first minutes have no intervals.
             covered: share(sum(&|run| run.covered), right).filter(|_| cell.minutes >= 16),
-            seeds_precision: share(seeds_right, seeds_named),
-            seeds_recall: seeds_right as f64 / elephants,
+            pearson_precision: share(pearson_right, pearson_named),
+            pearson_recall: pearson_right as f64 / elephants,
         }
     }
 
@@ -109,7 +109,7 @@ impl Row {
             "recall": self.recall,
             "cost_error": self.error,
             "covered": self.covered,
-            "pearson": { "precision": self.seeds_precision, "recall": self.seeds_recall },
+            "pearson": { "precision": self.pearson_precision, "recall": self.pearson_recall },
         })
     }
 }
@@ -137,8 +137,8 @@ fn table(rows: &[Row]) -> Table {
             number(Some(row.recall)),
             number(row.error),
             number(row.covered),
-            number(row.seeds_precision),
-            number(Some(row.seeds_recall)),
+            number(row.pearson_precision),
+            number(Some(row.pearson_recall)),
         ]);
     }
     table

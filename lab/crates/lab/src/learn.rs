@@ -13,7 +13,7 @@ use bywash_terminal::{Align, Table};
 use bywash_units::Span;
 use serde_json::{Value, json};
 
-use super::{progress_bar, read, wrong};
+use super::{invalid_file, progress_bar, read};
 use crate::args::LearnRun;
 
 /// The interval between looks at what was learned.
@@ -31,7 +31,7 @@ pub(crate) fn learn(args: &LearnRun) -> Result<(), Failure> {
         scenario.rho.clone_from(&args.rho);
     }
     let truth = truth(&scenario).ok_or_else(|| {
-        wrong(
+        invalid_file(
             &args.scenario,
             "no session of this graph makes an order, so there is nothing to learn",
         )
@@ -42,11 +42,11 @@ pub(crate) fn learn(args: &LearnRun) -> Result<(), Failure> {
             "at ρ = {rho} arrivals last {lasts}, but the learned worth is sampled every {every}: \
              extend the run"
         );
-        return Err(wrong(&args.scenario, &why));
+        return Err(invalid_file(&args.scenario, &why));
     }
     let (bar, progress) = progress_bar();
-    let runs = trace(&scenario, Trace { every: EVERY, worths: true, asked: false }, &progress);
-    let runs = runs.map_err(|error| wrong(&args.scenario, &error.to_string()))?;
+    let runs = trace(&scenario, Trace { every: EVERY, worths: true, arrivals: false }, &progress);
+    let runs = runs.map_err(|error| invalid_file(&args.scenario, &error.to_string()))?;
     bar.finish_and_clear();
     let rows: Vec<Row> =
         runs.chunks(scenario.seeds as usize).map(|seeds| Row::new(seeds, &truth)).collect();
@@ -94,7 +94,7 @@ impl Row {
             seeds.iter().filter_map(|run| near_after(run, truth)).collect();
         near_after.sort_by(f64::total_cmp);
         let last = |run: &Traced| {
-            let learned = run.outturn.trace.last().map(|sample| &sample.worths[..]);
+            let learned = run.output.trace.last().map(|sample| &sample.worths[..]);
             errors(learned.unwrap_or(&[]), truth)
         };
         Self {
@@ -149,7 +149,7 @@ fn errors(learned: &[f64], truth: &[Option<f64>]) -> Vec<Option<f64>> {
 fn near_after(run: &Traced, truth: &[Option<f64>]) -> Option<f64> {
     let is_far =
         |worths: &[f64]| errors(worths, truth).iter().flatten().any(|error| error.abs() > NEAR);
-    let trace = &run.outturn.trace;
+    let trace = &run.output.trace;
     let near = match trace.iter().rposition(|sample| is_far(&sample.worths)) {
         Some(last) => trace.get(last + 1)?,
         None => trace.first()?,

@@ -53,12 +53,12 @@ fn read(path: &Path) -> Result<Scenario, Failure> {
     Scenario::read(path).map_err(|error| match error {
         // The error names its file itself, which may be the file of arrivals.
         ScenarioError::Unreadable { .. } => Failure::configuration(format!("bywash: {error}")),
-        _ => wrong(path, &error.to_string()),
+        _ => invalid_file(path, &error.to_string()),
     })
 }
 
-/// Returns the failure for a wrong scenario.
-fn wrong(path: &Path, why: &str) -> Failure {
+/// Returns the failure for an invalid scenario or result.
+fn invalid_file(path: &Path, why: &str) -> Failure {
     Failure::configuration(format!("bywash: {}: {}", path.display(), presentable(why)))
 }
 
@@ -97,8 +97,8 @@ fn prepare_report(path: &Path) -> Result<(), Failure> {
 }
 
 fn write_report(path: &Path, report: &bywash_report::Report) -> Result<(), Failure> {
-    let wrong = |error| Failure::running(format!("cannot write {}: {error}", path.display()));
-    bywash_report::write(path, report).map_err(wrong)?;
+    let failure = |error| Failure::running(format!("cannot write {}: {error}", path.display()));
+    bywash_report::write(path, report).map_err(failure)?;
     say(format!("report: {}", path.display()));
     Ok(())
 }
@@ -138,10 +138,10 @@ fn progress_bar() -> (ProgressBar, impl Fn(usize, usize) + Sync) {
     if let Ok(style) = style {
         bar.set_style(style);
     }
-    let told = bar.clone();
+    let shared = bar.clone();
     let progress = move |done: usize, all: usize| {
-        told.set_length(all as u64);
-        told.set_position(done as u64);
+        shared.set_length(all as u64);
+        shared.set_position(done as u64);
     };
     (bar, progress)
 }

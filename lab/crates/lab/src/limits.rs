@@ -8,7 +8,7 @@ use bywash_terminal::{Align, Table};
 use bywash_units::Span;
 use serde_json::{Value, json};
 
-use super::{progress_bar, read, wrong};
+use super::{invalid_file, progress_bar, read};
 use crate::args::LimitsRun;
 
 /// The interval between samples of a run: shorter than the window of any limiter.
@@ -21,17 +21,17 @@ pub(crate) fn limits(args: &LimitsRun) -> Result<(), Failure> {
     let mut scenario = read(&args.scenario)?;
     scenario.seeds = args.seeds.unwrap_or(scenario.seeds);
     scenario.first_seed = args.first_seed.unwrap_or(scenario.first_seed);
-    suits(&scenario).map_err(|why| wrong(&args.scenario, &why))?;
+    suits(&scenario).map_err(|why| invalid_file(&args.scenario, &why))?;
     let (bar, progress) = progress_bar();
-    let runs = trace(&scenario, Trace { every: STEP, worths: false, asked: false }, &progress);
-    let runs = runs.map_err(|error| wrong(&args.scenario, &error.to_string()))?;
+    let runs = trace(&scenario, Trace { every: STEP, worths: false, arrivals: false }, &progress);
+    let runs = runs.map_err(|error| invalid_file(&args.scenario, &error.to_string()))?;
     bar.finish_and_clear();
     let judge = |seeds: &[Traced]| Verdict {
         label: seeds[0].label.clone(),
         rho: seeds[0].rho,
         closes: seeds[0].closes,
         phases: across(
-            &seeds.iter().map(|run| phases(&scenario, &run.outturn.trace)).collect::<Vec<_>>(),
+            &seeds.iter().map(|run| phases(&scenario, &run.output.trace)).collect::<Vec<_>>(),
         ),
     };
     let verdicts: Vec<Verdict> = runs.chunks(scenario.seeds as usize).map(judge).collect();

@@ -18,7 +18,7 @@ pub(super) fn live(args: &LiveRun) -> Result<(), Failure> {
     let options = options(args, &scenario)?;
     args.report.as_deref().map_or(Ok(()), prepare_report)?;
     let mut line = Line::new();
-    let run = bywash_load::run(&scenario, &options, &mut |progress| line.tell(progress));
+    let run = bywash_load::run(&scenario, &options, &mut |progress| line.show(progress));
     let run = run.map_err(|error| not_begun(&error))?;
     line.end();
     say(format!(
@@ -117,7 +117,7 @@ impl Line {
         Self { terminal: is_terminal(), due: Self::EVERY }
     }
 
-    pub(super) fn tell(&mut self, progress: &Progress) {
+    pub(super) fn show(&mut self, progress: &Progress) {
         let second = progress.elapsed.as_secs_f64() as u64;
         if self.terminal {
             // Switch wrapping off, so that a narrow terminal does not scroll.

@@ -5,7 +5,7 @@ use bywash_command::streams::{print, say};
 use bywash_report::table;
 
 use super::narrowed::narrowed;
-use super::{deliver, prepare_report, progress_bar, read, wrong};
+use super::{deliver, invalid_file, prepare_report, progress_bar, read};
 use crate::args::Sim;
 
 pub(super) fn sim(args: &Sim) -> Result<(), Failure> {
@@ -14,7 +14,7 @@ pub(super) fn sim(args: &Sim) -> Result<(), Failure> {
     let (bar, progress) = progress_bar();
     let started = std::time::Instant::now();
     let run = bywash_sim::run(&scenario, &progress);
-    let (result, events) = run.map_err(|error| wrong(&args.scenario, &error.to_string()))?;
+    let (result, events) = run.map_err(|error| invalid_file(&args.scenario, &error.to_string()))?;
     bar.finish_and_clear();
     deliver(&result, args.json, args.report.as_deref())?;
     if args.classes && !args.json {

@@ -25,14 +25,14 @@ impl Clock {
         Time::ZERO + Span::from(self.origin.elapsed())
     }
 
-    /// Returns the instant at which it shows `moment`.
-    pub(crate) fn instant(self, moment: Time) -> Instant {
-        self.origin + moment.since(Time::ZERO).to_std().min(FAR)
+    /// Returns the instant at which it shows `time`.
+    pub(crate) fn instant(self, time: Time) -> Instant {
+        self.origin + time.since(Time::ZERO).to_std().min(FAR)
     }
 
-    /// Waits until it shows `moment`. The wait is absolute, so that delays do not accumulate;
+    /// Waits until it shows `time`. The wait is absolute, so that delays do not accumulate;
     /// tokio's timer is up to a millisecond late.
-    pub(crate) async fn reach(self, moment: Time) {
-        sleep_until(self.instant(moment)).await;
+    pub(crate) async fn reach(self, time: Time) {
+        sleep_until(self.instant(time)).await;
     }
 }

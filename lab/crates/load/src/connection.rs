@@ -18,7 +18,7 @@ use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use tokio::net::{TcpSocket, TcpStream};
 
-use crate::request::Question;
+use crate::request::HttpRequest;
 
 /// The buffer for the head of an answer. There are many connections, and no healthy site sends
 /// more.
@@ -44,9 +44,9 @@ pub(crate) struct Answer {
 }
 
 /// The reason why there is no answer.
-pub(crate) enum Broken {
+pub(crate) enum RequestError {
     /// The connection was closed before the request was sent; the request is returned.
-    Unsent(Box<Question>),
+    Unsent(Box<HttpRequest>),
     /// The connection broke, or could not be made.
     Lost,
     /// This machine has no descriptor or port left, which is not the site's fault.
@@ -57,29 +57,29 @@ pub(crate) enum Broken {
 ///
 /// A request that was already sent when the connection broke is not repeated: the site may have
 /// acted upon it.
-pub(crate) async fn ask(
+pub(crate) async fn send(
     kept: Option<Connection>,
-    way: Way,
-    question: Question,
-) -> Result<Answer, Broken> {
-    let question = match kept {
-        Some(connection) => match connection.exchange(question).await {
-            Err(Broken::Unsent(question)) => *question,
+    endpoints: Endpoints,
+    request: HttpRequest,
+) -> Result<Answer, RequestError> {
+    let request = match kept {
+        Some(connection) => match connection.exchange(request).await {
+            Err(RequestError::Unsent(request)) => *request,
             ended => return ended,
         },
-        None => question,
+        None => request,
     };
-    Connection::open(way).await?.exchange(question).await
+    Connection::open(endpoints).await?.exchange(request).await
 }
 
 /// The source and the destination of a connection.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Way {
+pub(crate) struct Endpoints {
     pub(crate) from: Option<IpAddr>,
     pub(crate) to: SocketAddr,
 }
 
-impl Way {
+impl Endpoints {
     async fn connect(self) -> io::Result<TcpStream> {
         let Some(from) = self.from else { return TcpStream::connect(self.to).await };
         let socket = TcpSocket::new_v4()?;
@@ -89,29 +89,29 @@ impl Way {
 }
 
 impl Connection {
-    async fn open(way: Way) -> Result<Self, Broken> {
-        let stream = way.connect().await.map_err(|error| blame(&error))?;
+    async fn open(endpoints: Endpoints) -> Result<Self, RequestError> {
+        let stream = endpoints.connect().await.map_err(|error| classify_error(&error))?;
         // A request is one small write; Nagle's delay would distort the measurement.
-        stream.set_nodelay(true).map_err(|error| blame(&error))?;
+        stream.set_nodelay(true).map_err(|error| classify_error(&error))?;
         let (sender, driver) = http1::Builder::new()
             .max_buf_size(BUFFER)
             .handshake(TokioIo::new(stream))
             .await
-            .map_err(|_| Broken::Lost)?;
+            .map_err(|_| RequestError::Lost)?;
         Ok(Self { sender, driver: Some(driver) })
     }
 
-    async fn exchange(mut self, question: Question) -> Result<Answer, Broken> {
+    async fn exchange(mut self, request: HttpRequest) -> Result<Answer, RequestError> {
         let ready = drive(&mut self.driver, self.sender.ready()).await;
         if ready.is_err() {
-            return Err(Broken::Unsent(Box::new(question)));
+            return Err(RequestError::Unsent(Box::new(request)));
         }
-        let sent = self.sender.try_send_request(question);
+        let sent = self.sender.try_send_request(request);
         let (head, body) = match drive(&mut self.driver, sent).await {
             Ok(answer) => answer.into_parts(),
-            Err(mut error) => return Err(error.take_message().map_or(Broken::Lost, unsent)),
+            Err(mut error) => return Err(error.take_message().map_or(RequestError::Lost, unsent)),
         };
-        let whole = self.drive(read_out(body)).await;
+        let whole = self.drive(drain_body(body)).await;
         Ok(Answer {
             status: head.status,
             headers: head.headers,
@@ -152,7 +152,7 @@ async fn drive<T>(driver: &mut Option<Driver>, task: impl Future<Output = T>) ->
 }
 
 /// Reads a body to its end without keeping it. Returns whether the end arrived.
-async fn read_out(mut body: Incoming) -> bool {
+async fn drain_body(mut body: Incoming) -> bool {
     while let Some(frame) = body.frame().await {
         if frame.is_err() {
             return false;
@@ -161,18 +161,18 @@ async fn read_out(mut body: Incoming) -> bool {
     true
 }
 
-fn unsent(question: Question) -> Broken {
-    Broken::Unsent(Box::new(question))
+fn unsent(request: HttpRequest) -> RequestError {
+    RequestError::Unsent(Box::new(request))
 }
 
 /// Returns which side is responsible for a missing connection.
-fn blame(error: &io::Error) -> Broken {
+fn classify_error(error: &io::Error) -> RequestError {
     // ENFILE and EMFILE, for which the standard library has no name.
     let no_descriptor = matches!(error.raw_os_error(), Some(23 | 24));
     if no_descriptor || error.kind() == io::ErrorKind::AddrNotAvailable {
-        Broken::Exhausted
+        RequestError::Exhausted
     } else {
-        Broken::Lost
+        RequestError::Lost
     }
 }
 
@@ -183,10 +183,16 @@ mod tests {
     #[test]
     fn only_this_machines_own_shortage_is_no_fault_of_the_site() {
         for (errno, ours) in [(23, true), (24, true), (104, false)] {
-            let broken = blame(&io::Error::from_raw_os_error(errno));
-            assert_eq!(matches!(broken, Broken::Exhausted), ours, "{errno}");
+            let broken = classify_error(&io::Error::from_raw_os_error(errno));
+            assert_eq!(matches!(broken, RequestError::Exhausted), ours, "{errno}");
         }
-        assert!(matches!(blame(&io::ErrorKind::AddrNotAvailable.into()), Broken::Exhausted));
-        assert!(matches!(blame(&io::ErrorKind::ConnectionRefused.into()), Broken::Lost));
+        assert!(matches!(
+            classify_error(&io::ErrorKind::AddrNotAvailable.into()),
+            RequestError::Exhausted
+        ));
+        assert!(matches!(
+            classify_error(&io::ErrorKind::ConnectionRefused.into()),
+            RequestError::Lost
+        ));
     }
 }

@@ -1,5 +1,5 @@
-//! Form templates: a blank `{cookie:NAME}` in a form is replaced in each request by the value of
-//! that cookie of the visitor.
+//! Form templates: a placeholder `{cookie:NAME}` in a form is replaced in each request by the value
+//! of that cookie of the visitor.
 //!
 //! The replacement suits an application that protects its forms by a double-submitted cookie
 //! (Django's `csrfmiddlewaretoken`). A token that is only in a page cannot be sent, because bodies
@@ -9,25 +9,25 @@ use std::fmt::Write;
 
 use bytes::Bytes;
 
-use crate::jar::Jar;
+use crate::cookie_jar::CookieJar;
 
 /// The form template of a class, in `application/x-www-form-urlencoded`.
 #[derive(Debug)]
-pub(crate) struct Form {
-    /// The text before the first blank, and the text after each blank.
+pub(crate) struct FormTemplate {
+    /// The text before the first placeholder, and the text after each placeholder.
     texts: Vec<String>,
-    /// The cookie of each blank.
+    /// The cookie of each placeholder.
     cookies: Vec<String>,
 }
 
-impl Form {
+impl FormTemplate {
     /// Parses the template. Braces of any other kind are ordinary text.
-    pub(crate) fn read(text: &str) -> Self {
-        const BLANK: &str = "{cookie:";
+    pub(crate) fn parse(text: &str) -> Self {
+        const PLACEHOLDER: &str = "{cookie:";
         let mut form = Self { texts: Vec::new(), cookies: Vec::new() };
         let mut rest = text;
         while let Some((before, (name, behind))) = rest
-            .split_once(BLANK)
+            .split_once(PLACEHOLDER)
             .and_then(|(before, after)| Some((before, after.split_once('}')?)))
         {
             form.texts.push(before.into());
@@ -44,8 +44,8 @@ impl Form {
     }
 
     /// Returns the form of one request of the visitor with this jar. A missing cookie leaves its
-    /// blank empty.
-    pub(crate) fn filled(&self, jar: &Jar) -> Bytes {
+    /// placeholder empty.
+    pub(crate) fn fill(&self, jar: &CookieJar) -> Bytes {
         let mut text = self.texts[0].clone();
         for (cookie, behind) in self.cookies.iter().zip(&self.texts[1..]) {
             encode(jar.value(cookie).unwrap_or_default(), &mut text);
@@ -71,27 +71,27 @@ fn encode(value: &str, text: &mut String) {
 mod tests {
     use super::*;
 
-    fn filled(text: &str, cookies: &[(&str, &str)]) -> String {
-        let mut jar = Jar::default();
+    fn fill(text: &str, cookies: &[(&str, &str)]) -> String {
+        let mut jar = CookieJar::default();
         for (name, value) in cookies {
-            jar.bring(name, value);
+            jar.insert(name, value);
         }
-        String::from_utf8(Form::read(text).filled(&jar).to_vec()).unwrap()
+        String::from_utf8(FormTemplate::parse(text).fill(&jar).to_vec()).unwrap()
     }
 
     #[test]
-    fn blanks_have_the_visitors_cookies_encoded_and_none_where_she_has_none() {
+    fn placeholders_have_the_visitors_cookies_encoded_and_none_where_she_has_none() {
         let cookies = [("token", "a1"), ("odd", "a&b=c d%")];
-        assert_eq!(filled("n=1&t={cookie:token}", &cookies), "n=1&t=a1");
-        assert_eq!(filled("{cookie:odd}&u={cookie:token}", &cookies), "a%26b%3Dc%20d%25&u=a1");
-        assert_eq!(filled("t={cookie:other}&n=1", &cookies), "t=&n=1");
+        assert_eq!(fill("n=1&t={cookie:token}", &cookies), "n=1&t=a1");
+        assert_eq!(fill("{cookie:odd}&u={cookie:token}", &cookies), "a%26b%3Dc%20d%25&u=a1");
+        assert_eq!(fill("t={cookie:other}&n=1", &cookies), "t=&n=1");
     }
 
     #[test]
     fn other_braces_stand_for_themselves() {
         for text in ["", "a={b}", "a={cookie:b", "a={1..2}"] {
-            assert_eq!(filled(text, &[]), text);
-            assert_eq!(Form::read(text).is_empty(), text.is_empty());
+            assert_eq!(fill(text, &[]), text);
+            assert_eq!(FormTemplate::parse(text).is_empty(), text.is_empty());
         }
     }
 }

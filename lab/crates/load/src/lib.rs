@@ -15,35 +15,35 @@
 //! # Modules
 //!
 //! - [`Options`] select the target and the load; `target` is the site's address.
-//! - `request` turns an attempt into HTTP, with path templates (`blanks`), form templates (`form`)
-//!   and cookies (`jar`); `connection` sends one request.
-//! - `walk` is one visitor, and `slots` bounds their number.
-//! - `field` is their shared context, and `clock` its time.
-//! - `ledger` has the statistics, and `verdict` says whether they are valid.
+//! - `request` turns an attempt into HTTP, with path templates (`path_template`), form templates
+//!   (`form`) and cookies (`cookie_jar`); `connection` sends one request.
+//! - `virtual_user` is one visitor, and `slots` bounds their number.
+//! - `context` is their shared context, and `clock` its time.
+//! - `statistics` has the statistics, and `verdict` says whether they are valid.
 //! - `run` starts and ends it all.
 //!
 //! Two request headers are of use to a target that emulates work: [`DEMAND_HEADER`] and
 //! [`ORDER_TAG_HEADER`]. Other targets ignore them.
 #![forbid(unsafe_code)]
 
-mod blanks;
 mod clock;
 mod connection;
+mod context;
+mod cookie_jar;
 mod error;
-mod field;
 mod form;
-mod jar;
-mod ledger;
 mod options;
+mod path_template;
 mod request;
 mod run;
 mod slots;
+mod statistics;
 mod target;
 mod verdict;
-mod walk;
+mod virtual_user;
 
 pub use error::LoadError;
-pub use ledger::Progress;
 pub use options::{Busy, Options};
 pub use request::{DEMAND_HEADER, ORDER_TAG_HEADER};
 pub use run::{Run, run};
+pub use statistics::Progress;

@@ -6,11 +6,11 @@ use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 use http_body_util::Full;
 
-use crate::blanks::Path;
+use crate::cookie_jar::CookieJar;
 use crate::error::LoadError;
-use crate::form::Form;
-use crate::jar::Jar;
+use crate::form::FormTemplate;
 use crate::options::Options;
+use crate::path_template::PathTemplate;
 use crate::target::Target;
 
 /// The header with the time that the request should occupy a worker, in whole microseconds. So two
@@ -24,26 +24,26 @@ pub const ORDER_TAG_HEADER: &str = "shop-order-tag";
 const RETRY_HEADER: &str = "x-retry-attempt";
 
 /// A request, whose body is a form or empty.
-pub(crate) type Question = Request<Full<Bytes>>;
+pub(crate) type HttpRequest = Request<Full<Bytes>>;
 
 /// The requests of a scenario's classes, checked once so that none can fail during the run.
 #[derive(Debug)]
 pub(crate) struct Requests {
     classes: Vec<Template>,
-    signals: Vec<Showing>,
+    signals: Vec<SentSignal>,
     tag: Option<String>,
     seed: u64,
 }
 
 /// A signal in the form that is sent.
 #[derive(Debug)]
-enum Showing {
+enum SentSignal {
     Cookie(String, String),
     Header(HeaderName, HeaderValue),
 }
 
 /// Headers that determine a request's meaning, owner or end. No signal may use them.
-const OURS: [&str; 14] = [
+const RESERVED: [&str; 14] = [
     "host",
     "user-agent",
     "cookie",
@@ -63,8 +63,8 @@ const OURS: [&str; 14] = [
 #[derive(Debug)]
 struct Template {
     method: Method,
-    path: Path,
-    form: Form,
+    path: PathTemplate,
+    form: FormTemplate,
     headers: HeaderMap,
 }
 
@@ -84,7 +84,7 @@ impl Requests {
         });
         Ok(Self {
             classes: classes.collect::<Result<_, _>>()?,
-            signals: scenario.signals.iter().map(showing).collect::<Result<_, _>>()?,
+            signals: scenario.signals.iter().map(sent_signal).collect::<Result<_, _>>()?,
             tag: options.tag.as_deref().map(checked_tag).transpose()?,
             seed: options.seed,
         })
@@ -92,27 +92,27 @@ impl Requests {
 
     /// Returns the headers that the `index`-th visitor adds to each request: the run's tag, if it
     /// has one, and the headers among `signals`.
-    pub(crate) fn marks(&self, index: u64, signals: &[usize]) -> HeaderMap {
-        let mut marks = HeaderMap::new();
+    pub(crate) fn extra_headers(&self, index: u64, signals: &[usize]) -> HeaderMap {
+        let mut extra_headers = HeaderMap::new();
         if let Some(tag) = &self.tag {
             // The tag has only letters, digits, `-` and `_`, as `checked_tag` ensures.
             let tag = HeaderValue::try_from(format!("{tag}-{}-{index}", self.seed)).ok();
-            marks.extend(tag.map(|tag| (HeaderName::from_static(ORDER_TAG_HEADER), tag)));
+            extra_headers.extend(tag.map(|tag| (HeaderName::from_static(ORDER_TAG_HEADER), tag)));
         }
         for signal in signals {
-            if let Showing::Header(name, value) = &self.signals[*signal] {
-                marks.insert(name, value.clone());
+            if let SentSignal::Header(name, value) = &self.signals[*signal] {
+                extra_headers.insert(name, value.clone());
             }
         }
-        marks
+        extra_headers
     }
 
     /// Returns the jar of a visitor with these `signals`, with the cookies among them.
-    pub(crate) fn jar(&self, signals: &[usize]) -> Jar {
-        let mut jar = Jar::default();
+    pub(crate) fn jar(&self, signals: &[usize]) -> CookieJar {
+        let mut jar = CookieJar::default();
         for signal in signals {
-            if let Showing::Cookie(name, value) = &self.signals[*signal] {
-                jar.bring(name, value);
+            if let SentSignal::Cookie(name, value) = &self.signals[*signal] {
+                jar.insert(name, value);
             }
         }
         jar
@@ -120,38 +120,38 @@ impl Requests {
 
     /// Returns the path of a request of this class.
     pub(crate) fn path(&self, class: usize, chance: &mut Stream) -> Uri {
-        self.classes[class].path.drawn(chance)
+        self.classes[class].path.draw(chance)
     }
 
     /// Returns the request of an attempt at this path, by the visitor with this jar and these
-    /// marks.
-    pub(crate) fn ask(
+    /// extra headers.
+    pub(crate) fn build(
         &self,
         attempt: &Attempt,
         path: Uri,
-        jar: &Jar,
-        marks: &HeaderMap,
-    ) -> Question {
+        jar: &CookieJar,
+        extra_headers: &HeaderMap,
+    ) -> HttpRequest {
         let template = &self.classes[attempt.class];
-        let mut question = Request::new(Full::new(template.form.filled(jar)));
-        *question.method_mut() = template.method.clone();
-        *question.uri_mut() = path;
+        let mut request = Request::new(Full::new(template.form.fill(jar)));
+        *request.method_mut() = template.method.clone();
+        *request.uri_mut() = path;
         let mut headers = template.headers.clone();
         headers.insert(DEMAND_HEADER, attempt.demand.as_micros().into());
         if attempt.declared {
             headers.insert(RETRY_HEADER, HeaderValue::from_static("1"));
         }
-        headers.extend(marks.clone());
-        jar.show(&mut headers);
-        *question.headers_mut() = headers;
-        question
+        headers.extend(extra_headers.clone());
+        jar.write_to(&mut headers);
+        *request.headers_mut() = headers;
+        request
     }
 }
 
 fn template(method: &str, path: &str, form: &str, target: &Target) -> Option<Template> {
     let method = Method::from_bytes(method.as_bytes()).ok()?;
-    let path = Path::read(path)?;
-    let form = Form::read(form);
+    let path = PathTemplate::parse(path)?;
+    let form = FormTemplate::parse(form);
     let mut headers = HeaderMap::new();
     headers.insert(HOST, target.host.clone());
     headers.insert(USER_AGENT, HeaderValue::from_static("bywash-load"));
@@ -166,13 +166,13 @@ fn template(method: &str, path: &str, form: &str, target: &Target) -> Option<Tem
     (method != Method::CONNECT).then_some(Template { method, path, form, headers })
 }
 
-fn showing(signal: &Signal) -> Result<Showing, LoadError> {
+fn sent_signal(signal: &Signal) -> Result<SentSignal, LoadError> {
     match &signal.shown {
-        Shown::Cookie { name, value } => Ok(Showing::Cookie(name.clone(), value.clone())),
+        Shown::Cookie { name, value } => Ok(SentSignal::Cookie(name.clone(), value.clone())),
         Shown::Header { name, value } => {
             let pair = HeaderName::try_from(name).ok().zip(HeaderValue::try_from(value).ok());
-            match pair.filter(|(name, _)| !OURS.contains(&name.as_str())) {
-                Some((name, value)) => Ok(Showing::Header(name, value)),
+            match pair.filter(|(name, _)| !RESERVED.contains(&name.as_str())) {
+                Some((name, value)) => Ok(SentSignal::Header(name, value)),
                 None => {
                     Err(LoadError::Signal { signal: signal.name.clone(), header: name.clone() })
                 }

@@ -9,13 +9,13 @@ use bywash_units::{Span, Time};
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::{MissedTickBehavior, interval};
 
+use crate::context::RunContext;
 use crate::error::LoadError;
-use crate::field::Field;
-use crate::ledger::Progress;
 use crate::options::Options;
 use crate::slots::Slot;
+use crate::statistics::Progress;
 use crate::verdict::Verdict;
-use crate::walk::Walk;
+use crate::virtual_user::VirtualUser;
 
 /// How often the observer is called.
 const WATCH: Duration = Duration::from_millis(500);
@@ -47,18 +47,21 @@ pub struct Run {
 }
 
 impl Run {
-    fn of(field: &Field, lasted: Span) -> Self {
-        let ledger = field.ledger.borrow();
-        let verdict =
-            Verdict { flaws: ledger.flaws, lag_p99: ledger.lag(0.99), places: field.slots.limit() };
+    fn of(context: &RunContext, lasted: Span) -> Self {
+        let statistics = context.statistics.borrow();
+        let verdict = Verdict {
+            flaws: statistics.flaws,
+            lag_p99: statistics.lag(0.99),
+            max_active: context.slots.limit(),
+        };
         Self {
-            tally: ledger.tally.clone(),
-            confirmed: ledger.confirmed.clone(),
-            lag_p50: ledger.lag(0.5),
+            tally: statistics.tally.clone(),
+            confirmed: statistics.confirmed.clone(),
+            lag_p50: statistics.lag(0.5),
             lag_p99: verdict.lag_p99,
-            lag_max: ledger.lag(1.0),
+            lag_max: statistics.lag(1.0),
             invalid: verdict.invalid(),
-            not_started: ledger.flaws.not_started,
+            not_started: statistics.flaws.not_started,
             lasted,
         }
     }
@@ -67,7 +70,7 @@ impl Run {
     pub fn result(&self, scenario: &Scenario, options: &Options) -> RunResult {
         let (rho, closes) = (options.rho, options.closes);
         let tallies = std::slice::from_ref(&self.tally);
-        let cell = Tally::cell(tallies, scenario, &options.label, rho, closes);
+        let cell = Tally::result_row(tallies, scenario, &options.label, rho, closes);
         RunResult {
             scenario: scenario.name.clone(),
             seeds: vec![options.seed],
@@ -93,77 +96,77 @@ pub fn run(
 ) -> Result<Run, LoadError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let busy_before = options.busy_so_far();
-    let field = Rc::new(Field::new(scenario, options)?);
+    let context = Rc::new(RunContext::new(scenario, options)?);
     // The task set, and with it every remaining connection, is dropped at the end of this
     // statement.
-    runtime.block_on(LocalSet::new().run_until(play(&field, watch)));
-    let lasted = field.clock.now().since(Time::ZERO);
+    runtime.block_on(LocalSet::new().run_until(play(&context, watch)));
+    let lasted = context.clock.now().since(Time::ZERO);
     let busy = busy_before.zip(options.busy_so_far());
-    field.ledger.borrow_mut().busy(busy);
-    Ok(Run::of(&field, lasted))
+    context.statistics.borrow_mut().busy(busy);
+    Ok(Run::of(&context, lasted))
 }
 
 /// Starts all visitors and waits until all are gone.
-async fn play(field: &Rc<Field>, watch: &mut dyn FnMut(&Progress)) {
+async fn play(context: &Rc<RunContext>, watch: &mut dyn FnMut(&Progress)) {
     let mut all = pin!(async {
-        arrivals(field).await;
-        field.slots.all_free().await;
+        start_sessions(context).await;
+        context.slots.all_free().await;
     });
     let mut ticks = interval(WATCH);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             biased;
-            _ = ticks.tick() => watch(&field.progress()),
+            _ = ticks.tick() => watch(&context.progress()),
             () = &mut all => break,
         }
     }
-    watch(&field.progress());
+    watch(&context.progress());
 }
 
 /// Starts every session at its time, whatever happened to earlier ones.
-async fn arrivals(field: &Rc<Field>) {
-    if !field.scenario.sets.is_empty() {
-        return clients(field);
+async fn start_sessions(context: &Rc<RunContext>) {
+    if !context.scenario.sets.is_empty() {
+        return start_clients(context);
     }
-    for (index, start) in (0..).zip(field.starts()) {
-        field.clock.reach(start).await;
-        if field.clock.now() > field.closing + LAST_CALL {
-            field.ledger.borrow_mut().flaws.not_started += 1;
+    for (index, start) in (0..).zip(context.starts()) {
+        context.clock.reach(start).await;
+        if context.clock.now() > context.closing + LAST_CALL {
+            context.statistics.borrow_mut().flaws.not_started += 1;
             return;
         }
-        arrival(field, index, start);
+        start_visitor(context, index, start);
     }
 }
 
 /// Starts all clients of all sets, which stay.
-fn clients(field: &Rc<Field>) {
-    for client in field.scenario.clients(field.seed) {
-        match field.slots.take() {
-            Some(slot) => drop(spawn_local(client_of(Rc::clone(field), client, slot))),
-            None => field.ledger.borrow_mut().flaws.not_started += 1,
+fn start_clients(context: &Rc<RunContext>) {
+    for client in context.scenario.clients(context.seed) {
+        match context.slots.take() {
+            Some(slot) => drop(spawn_local(run_client(Rc::clone(context), client, slot))),
+            None => context.statistics.borrow_mut().flaws.not_started += 1,
         }
     }
 }
 
 /// Runs one session after the other until the time is over.
-async fn client_of(field: Rc<Field>, mut client: Client, slot: Slot) {
+async fn run_client(context: Rc<RunContext>, mut client: Client, slot: Slot) {
     let mut slot = Some(slot);
-    while let Some(place) = slot.take() {
-        let (pause, index) = client.next(&field.scenario);
-        let start = field.clock.now() + pause;
-        if start >= field.last_arrival {
+    while let Some(free_slot) = slot.take() {
+        let (pause, index) = client.next(&context.scenario);
+        let start = context.clock.now() + pause;
+        if start >= context.last_arrival {
             return;
         }
-        field.clock.reach(start).await;
-        slot = Walk::new(&field, index, Some(client.set()), start, place).go().await;
+        context.clock.reach(start).await;
+        slot = VirtualUser::new(&context, index, Some(client.set()), start, free_slot).run().await;
     }
 }
 
 /// Starts one visitor, or counts the lack of a slot.
-fn arrival(field: &Rc<Field>, index: u64, start: Time) {
-    match field.slots.take() {
-        Some(slot) => drop(spawn_local(Walk::new(field, index, None, start, slot).go())),
-        None => field.ledger.borrow_mut().flaws.not_started += 1,
+fn start_visitor(context: &Rc<RunContext>, index: u64, start: Time) {
+    match context.slots.take() {
+        Some(slot) => drop(spawn_local(VirtualUser::new(context, index, None, start, slot).run())),
+        None => context.statistics.borrow_mut().flaws.not_started += 1,
     }
 }

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_comes_back_when_its_holder_is_gone() {
+    fn a_slot_is_free_again_when_its_holder_is_gone() {
         let slots = Slots::of(1);
         let slot = slots.take().expect("it is free");
         assert!(slots.take().is_none());

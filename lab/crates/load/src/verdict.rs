@@ -28,7 +28,7 @@ pub(crate) struct Verdict {
     pub(crate) flaws: Flaws,
     pub(crate) lag_p99: Span,
     /// The most visitors at once.
-    pub(crate) places: usize,
+    pub(crate) max_active: usize,
 }
 
 impl Verdict {
@@ -39,7 +39,7 @@ impl Verdict {
     }
 
     fn faults(self) -> impl Iterator<Item = String> {
-        let places = self.places;
+        let max_active = self.max_active;
         let lag = (self.lag_p99 > MOST_LAG).then(|| {
             let lag = self.lag_p99;
             format!(
@@ -49,10 +49,10 @@ impl Verdict {
         });
         let not_started = some(self.flaws.not_started).map(|n| {
             let remedy = "raise max_visitors or `ulimit -n`";
-            format!("{n} visitors were not started: at most {places} can be active ({remedy})")
+            format!("{n} visitors were not started: at most {max_active} can be active ({remedy})")
         });
         let not_hidden = some(self.flaws.not_hidden).map(|n| {
-            let limit = format!("at most {places} can be open");
+            let limit = format!("at most {max_active} can be open");
             format!("{n} connections were closed although closes are hidden: {limit}")
         });
         let exhausted = some(self.flaws.exhausted).map(|n| {
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     fn verdict(lag_p99: Span, flaws: Flaws) -> Option<String> {
-        let verdict = Verdict { flaws, lag_p99, places: 7 };
+        let verdict = Verdict { flaws, lag_p99, max_active: 7 };
         verdict.invalid()
     }
 

@@ -9,11 +9,11 @@
 //!
 //! - [`Kind`] has the properties of each program; [`Running`] is a running program, by its process
 //!   ID.
-//! - [`custody`] ensures that no program outlives this process.
+//! - [`child_guard`] ensures that no program outlives this process.
 //! - [`scratch`] has folders that programs may write to; [`Namespace`] is a network of their own.
 //! - [`processes`] reads `/proc`; [`sys`] has the system calls, and all unsafe code of this crate.
 
-pub mod custody;
+pub mod child_guard;
 mod kind;
 mod namespace;
 mod port;

@@ -16,7 +16,7 @@ use crate::sys;
 #[derive(Debug)]
 pub struct Namespace {
     keeper: Child,
-    place: File,
+    handle: File,
 }
 
 impl Namespace {
@@ -30,16 +30,16 @@ impl Namespace {
         let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut keeper = pipes.spawn()?;
         let mut begun = [0];
-        let said = keeper.stdout.as_mut().map_or(Ok(()), |pipe| pipe.read_exact(&mut begun));
-        let place = said.and_then(|()| File::open(format!("/proc/{}/ns/net", keeper.id())));
-        let Ok(place) = place else {
+        let read = keeper.stdout.as_mut().map_or(Ok(()), |pipe| pipe.read_exact(&mut begun));
+        let handle = read.and_then(|()| File::open(format!("/proc/{}/ns/net", keeper.id())));
+        let Ok(handle) = handle else {
             let _ = keeper.kill();
             let _ = keeper.wait();
             let why =
                 "cannot make a network namespace: this needs root and the programs unshare and ip";
             return Err(io::Error::new(ErrorKind::PermissionDenied, why));
         };
-        Ok(Self { keeper, place })
+        Ok(Self { keeper, handle })
     }
 
     /// Creates two namespaces with a cable between them. Each has the device `v0`; the first has
@@ -79,7 +79,7 @@ impl Namespace {
     /// Moves this thread into the namespace for good, with all processes and threads that it starts
     /// from now on.
     pub fn enter(&self) -> io::Result<()> {
-        sys::enter_network(&self.place)
+        sys::enter_network(&self.handle)
     }
 
     /// Runs a command inside the namespace, and returns its output.

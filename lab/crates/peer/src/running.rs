@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::sys::{self, Signal};
-use crate::{custody, processes};
+use crate::{child_guard, processes};
 
 const START_BOUND: Duration = Duration::from_secs(20);
 /// The time between two checks.
@@ -19,7 +19,7 @@ const LOOK: Duration = Duration::from_millis(2);
 const MOST_QUOTED: usize = 20;
 
 /// A process that we started, and the processes that it starts. It is killed with the thread that
-/// started it, by [`custody`] on an interrupt, and when it is dropped.
+/// started it, by [`child_guard`] on an interrupt, and when it is dropped.
 #[derive(Debug)]
 pub struct Running {
     name: String,
@@ -44,7 +44,7 @@ impl Running {
         let file = File::options().create(true).append(true).open(log)?;
         command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
         sys::tether(&mut command, core);
-        // An interrupt from a terminal is for us; `custody` passes it on.
+        // An interrupt from a terminal is for us; `child_guard` passes it on.
         command.process_group(0);
         let words = |e: io::Error| io::Error::new(e.kind(), format!("{name}: {e}"));
         let child = command.spawn().map_err(words)?;
@@ -113,7 +113,7 @@ impl Running {
         let pid = self.child.id();
         if self.runs() || !processes::is_alive(pid) {
             // Descendants that have left its group are found only while it runs.
-            custody::end_below(pid);
+            child_guard::kill_descendants(pid);
             let _ = sys::signal_group(pid, Signal::Kill);
         }
         // The program may have ended by itself; then there is nothing left to do.

@@ -141,9 +141,9 @@ pub fn pin_to(core: usize) -> io::Result<()> {
 
 /// Moves the calling thread, and all that it starts from now on, into the network namespace that
 /// this file of `/proc` stands for.
-pub fn enter_network(place: &File) -> io::Result<()> {
+pub fn enter_network(namespace: &File) -> io::Result<()> {
     // SAFETY: plain integers; the descriptor is borrowed, so it is open.
-    check(unsafe { libc::setns(place.as_raw_fd(), libc::CLONE_NEWNET) }).map(drop)
+    check(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) }).map(drop)
 }
 
 fn check(result: i32) -> io::Result<i32> {

@@ -1,7 +1,9 @@
 //! An invented result for the tests and for `examples/sample.rs`. It looks like overload, but no
 //! figure is real.
 
-use bywash_scenario::{Cell, ClassCell, Closes, Distribution, RunResult, Second, TierResponses};
+use bywash_scenario::{
+    ClassRow, Closes, EmpiricalCdf, ResultRow, RunResult, Second, TierResponses,
+};
 
 /// Returns three policies at four levels, with closes visible and hidden; with timelines at ρ = 1.4
 /// and 2.
@@ -18,12 +20,12 @@ pub(crate) fn result() -> RunResult {
 }
 
 /// Returns one cell of [`result`].
-pub(crate) fn cell(policy: &str, rho: f64, closes: Closes) -> Cell {
+pub(crate) fn cell(policy: &str, rho: f64, closes: Closes) -> ResultRow {
     let loss = loss(policy, rho, closes);
     let generated = (30_000.0 * rho) as u64;
     let [timed_out, dropped] = [0.6, 0.4].map(|part| (generated as f64 * loss * part) as u64);
     let orders = (400.0 * (1.0 - loss).powi(2)) as u64;
-    Cell {
+    ResultRow {
         policy: policy.into(),
         rho,
         closes,
@@ -47,9 +49,9 @@ pub(crate) fn cell(policy: &str, rho: f64, closes: Closes) -> Cell {
         hostile: None,
         recovery: None,
         response: TierResponses {
-            all: distribution(1.0 + 8.0 * loss),
-            browse: distribution(1.0 + 10.0 * loss),
-            transact: distribution(1.0),
+            all: cdf(1.0 + 8.0 * loss),
+            browse: cdf(1.0 + 10.0 * loss),
+            transact: cdf(1.0),
         },
         classes: ["home", "search", "confirm"].map(|name| class(name, loss)).into(),
         per_seed: Vec::new(),
@@ -69,10 +71,10 @@ fn loss(policy: &str, rho: f64, closes: Closes) -> f64 {
     worst * seen * (1.0 - 1.0 / rho.max(1.0)) * 1.4 + 0.01
 }
 
-fn class(name: &str, loss: f64) -> ClassCell {
+fn class(name: &str, loss: f64) -> ClassRow {
     let generated = 12_345;
     let unanswered = (12_345.0 * loss) as u64;
-    ClassCell {
+    ClassRow {
         class: name.into(),
         generated,
         completed: generated - unanswered,
@@ -85,17 +87,17 @@ fn class(name: &str, loss: f64) -> ClassCell {
         p50_ms: 8.25,
         p99_ms: 1_830.0,
         longest_ms: 2_400.0,
-        response: distribution(1.0 + 8.0 * loss),
+        response: cdf(1.0 + 8.0 * loss),
     }
 }
 
 /// Returns an exponential distribution with this mean, at eighty points from 10 ms to 100 s.
-fn distribution(mean_s: f64) -> Distribution {
+fn cdf(mean_s: f64) -> EmpiricalCdf {
     let point = |i: i32| {
         let ms = 10_f64.powf(1.0 + f64::from(i) / 20.0);
         (ms, 1.0 - (-ms / 1e3 / mean_s).exp())
     };
-    Distribution((0..=80).map(point).collect())
+    EmpiricalCdf((0..=80).map(point).collect())
 }
 
 /// Returns ten minutes with a crowd from the third to the seventh.

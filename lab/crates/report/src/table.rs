@@ -1,6 +1,6 @@
 //! The two tables of every run.
 
-use bywash_scenario::{Cell, ClassCell, Recovery, RunResult};
+use bywash_scenario::{ClassRow, Recovery, ResultRow, RunResult};
 use bywash_terminal::{Align, Table};
 
 use crate::number::{NONE, count, decimals, fixed, millis, percent, percent_of};
@@ -28,7 +28,7 @@ pub fn cells(result: &RunResult) -> Table {
     table
 }
 
-fn recovery(cell: &Cell) -> String {
+fn recovery(cell: &ResultRow) -> String {
     let seconds = |recovery: Recovery| recovery.seconds.map_or("never".into(), count);
     cell.recovery.map_or(NONE.into(), seconds)
 }
@@ -58,7 +58,7 @@ fn cell_columns(stops: bool, failures: bool, pulse: bool) -> Vec<(&'static str, 
     columns
 }
 
-fn cell_row(cell: &Cell, (stops, failures): (bool, bool), level: usize) -> Vec<String> {
+fn cell_row(cell: &ResultRow, (stops, failures): (bool, bool), level: usize) -> Vec<String> {
     let base = cell.generated + cell.not_generated;
     let mut row = vec![
         cell.policy.clone(),
@@ -88,7 +88,7 @@ fn rho_decimals(result: &RunResult) -> usize {
     needed.max().unwrap_or(0)
 }
 
-fn revenue(cell: &Cell) -> String {
+fn revenue(cell: &ResultRow) -> String {
     let share = percent(cell.revenue_share);
     match cell.revenue_error {
         Some(error) => format!("{share} ± {}", percent(error)),
@@ -98,7 +98,7 @@ fn revenue(cell: &Cell) -> String {
 
 /// Returns the table of the classes of one cell. Here the base is the number of generated requests,
 /// because requests that were not generated have no class.
-pub fn classes(cell: &Cell) -> Table {
+pub fn classes(cell: &ResultRow) -> Table {
     let stops = cell.classes.iter().any(|class| class.terminated > 0);
     let failures = cell.classes.iter().any(|class| class.failed > 0);
     let mut columns = vec![
@@ -119,7 +119,7 @@ pub fn classes(cell: &Cell) -> Table {
     table
 }
 
-fn class_row(class: &ClassCell, stops: bool, failures: bool) -> Vec<String> {
+fn class_row(class: &ClassRow, stops: bool, failures: bool) -> Vec<String> {
     // Without a completed request there is no response time, whatever the histogram contains.
     let time = |value| match class.completed {
         0 => NONE.into(),
@@ -147,8 +147,8 @@ mod tests {
     use crate::sample;
 
     /// Paper 1, ρ = 1.4, 8Q-LIFO-Pri.
-    fn seed_one() -> Cell {
-        Cell {
+    fn seed_one() -> ResultRow {
+        ResultRow {
             generated: 44_826,
             completed: 30_851,
             timed_out: 4_075,
@@ -208,7 +208,8 @@ mod tests {
     #[test]
     fn unknown_waste_is_a_dash_and_an_error_is_shown() {
         let mut result = sample::result();
-        result.cells = vec![Cell { wasted_work: None, revenue_error: Some(0.006), ..seed_one() }];
+        result.cells =
+            vec![ResultRow { wasted_work: None, revenue_error: Some(0.006), ..seed_one() }];
         let row = &cells(&result).rows[0];
         assert_eq!(row[9], "–");
         assert!(row[10].ends_with(" ± 0.6"), "{}", row[10]);

@@ -29,11 +29,11 @@ use bywash_units::{Rate, Span};
 use serde::{Deserialize, Serialize};
 
 use crate::class::Class;
+use crate::distribution::Distribution;
 use crate::error::ScenarioError;
-use crate::law::Law;
 use crate::lines::Lines;
+use crate::problems::Problems;
 use crate::text;
-use crate::wrong::Wrong;
 
 /// A hostile population.
 #[derive(Clone, Debug)]
@@ -49,7 +49,7 @@ pub struct Adversary {
     /// The number of client addresses that they share.
     pub addresses: u32,
     /// How long they wait for an answer.
-    pub patience: Law,
+    pub patience: Distribution,
     /// The number of simultaneous arrivals.
     pub burst: u32,
     /// How long a client keeps its slot beyond the service because it sends or reads slowly.
@@ -99,7 +99,7 @@ impl Adversary {
 /// The form of an adversary in the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Written {
+pub(crate) struct RawSpec {
     name: String,
     rho: f64,
     path: Vec<String>,
@@ -108,7 +108,7 @@ pub(crate) struct Written {
     #[serde(default = "one")]
     addresses: u32,
     #[serde(default = "for_ever")]
-    patience: Law,
+    patience: Distribution,
     #[serde(default = "one")]
     burst: u32,
     #[serde(default)]
@@ -125,8 +125,8 @@ const fn one() -> u32 {
     1
 }
 
-const fn for_ever() -> Law {
-    Law::Never
+const fn for_ever() -> Distribution {
+    Distribution::Never
 }
 
 /// The most populations; more could not be told apart.
@@ -135,45 +135,45 @@ const MOST: usize = 16;
 const LONGEST: usize = 64;
 
 pub(crate) fn resolve(
-    written: Vec<Written>,
+    raw: Vec<RawSpec>,
     index: &HashMap<String, usize>,
     lines: &Lines<'_>,
-    wrong: &mut Wrong,
+    problems: &mut Problems,
 ) -> Vec<Adversary> {
-    let few = written.len() <= MOST;
-    wrong.at(None).unless(few, format!("a scenario has at most {MOST} adversaries"));
+    let few = raw.len() <= MOST;
+    problems.at(None).unless(few, format!("a scenario has at most {MOST} adversaries"));
     let mut all = Vec::new();
-    for (i, written) in written.into_iter().take(MOST).enumerate() {
-        all.extend(wrong.at(lines.nth("adversary", i)).part(one_of(written, index)));
+    for (i, raw) in raw.into_iter().take(MOST).enumerate() {
+        all.extend(problems.at(lines.nth("adversary", i)).part(one_of(raw, index)));
     }
     all
 }
 
-fn one_of(written: Written, index: &HashMap<String, usize>) -> Result<Adversary, ScenarioError> {
-    let Written { name, rho, path, session, addresses, patience, burst, .. } = written;
-    let mut wrong = Wrong::default();
-    wrong.unless(rho > 0.0 && rho <= 1000.0, "rho must be above 0 and at most 1000");
+fn one_of(raw: RawSpec, index: &HashMap<String, usize>) -> Result<Adversary, ScenarioError> {
+    let RawSpec { name, rho, path, session, addresses, patience, burst, .. } = raw;
+    let mut problems = Problems::default();
+    problems.unless(rho > 0.0 && rho <= 1000.0, "rho must be above 0 and at most 1000");
     let long = (1..=LONGEST).contains(&path.len());
-    wrong.unless(long, format!("path must name 1 to {LONGEST} classes"));
+    problems.unless(long, format!("path must name 1 to {LONGEST} classes"));
     let some = (1..=1_000_000).contains(&addresses) && (1..=10_000).contains(&burst);
-    wrong.unless(some, "addresses must be 1 to 1000000, and burst 1 to 10000");
+    problems.unless(some, "addresses must be 1 to 1000000, and burst 1 to 10000");
     let class = |class: &String| {
         let found = index.get(class).copied();
         let why = || format!("path names class `{class}`, which does not exist");
         found.ok_or_else(|| ScenarioError::Senseless(why()))
     };
-    let path = wrong.parts(path.iter().map(class));
+    let path = problems.parts(path.iter().map(class));
     let mut span = |text: Option<String>, or| {
         let read = text.as_deref().map(text::span).transpose();
-        wrong.part(read).map(|span| span.unwrap_or(or))
+        problems.part(read).map(|span| span.unwrap_or(or))
     };
-    let times = span(written.from, Span::ZERO).zip(span(written.until, Span::MAX));
-    let holds = span(written.holds, Span::ZERO);
+    let times = span(raw.from, Span::ZERO).zip(span(raw.until, Span::MAX));
+    let holds = span(raw.holds, Span::ZERO);
     let ends = times.is_none_or(|(from, until)| from < until);
-    wrong.unless(ends, "`until` must be after `from`");
+    problems.unless(ends, "`until` must be after `from`");
     let about = |error| ScenarioError::Senseless(format!("adversary `{name}`: {error}"));
-    let ((from, until), holds) = wrong.whole(times.zip(holds)).map_err(about)?;
-    let rate = written.rate;
+    let ((from, until), holds) = problems.whole(times.zip(holds)).map_err(about)?;
+    let rate = raw.rate;
     Ok(Adversary { name, rho, path, session, addresses, patience, burst, holds, rate, from, until })
 }
 
@@ -199,7 +199,7 @@ mod tests {
         // Two workers at 2.0, in bursts of four paths of 150 ms.
         let bursts = adversary.bursts(&scenario.classes, scenario.workers).get();
         assert!((bursts - 4.0 / (4.0 * 0.150)).abs() < 1e-9, "{bursts}");
-        assert_eq!((adversary.session, adversary.patience), (Claims::None, Law::Never));
+        assert_eq!((adversary.session, adversary.patience), (Claims::None, Distribution::Never));
         assert_eq!((adversary.from, adversary.until), (Span::ZERO, Span::MAX));
     }
 

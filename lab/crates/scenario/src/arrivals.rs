@@ -8,11 +8,11 @@ use std::path::Path;
 use bywash_units::{Rate, Span, Time};
 use serde::Deserialize;
 
+use crate::distribution::Stream;
 use crate::error::ScenarioError;
-use crate::law::Stream;
 use crate::lines::Lines;
+use crate::problems::Problems;
 use crate::text::{read_bounded, span};
-use crate::wrong::Wrong;
 
 /// The course of offered load over time. The level that a run varies (`rho` in the file) is the
 /// steady level of `poisson`, the level after a `step`, and the top of a `pulse` or a `ramp`.
@@ -192,7 +192,7 @@ impl Iterator for Starts {
 /// The form of a profile in the file.
 #[derive(Deserialize)]
 #[serde(tag = "shape", rename_all = "lowercase", deny_unknown_fields)]
-pub(crate) enum Written {
+pub(crate) enum RawSpec {
     Poisson,
     Step { base: f64, at: String },
     Pulse { base: f64, at: String, lasts: String },
@@ -200,44 +200,44 @@ pub(crate) enum Written {
     File { path: String },
 }
 
-impl Written {
+impl RawSpec {
     /// Resolves the profile; its files are relative to `folder`.
     pub(crate) fn resolve(
         self,
         folder: &Path,
         lines: &Lines<'_>,
-        wrong: &mut Wrong,
+        problems: &mut Problems,
     ) -> Option<Profile> {
         let profile = match self {
             Self::Poisson => Some(Profile::Poisson),
             Self::File { path } => {
                 let times = times(&folder.join(path));
-                wrong.at(lines.key("arrivals.path")).part(times)
+                problems.at(lines.key("arrivals.path")).part(times)
             }
             Self::Step { base, at } => {
-                let at = moment("arrivals.at", &at, lines, wrong);
+                let at = parse_time("arrivals.at", &at, lines, problems);
                 at.map(|at| Profile::Step { base, at })
             }
             Self::Pulse { base, at, lasts } => {
-                let at = moment("arrivals.at", &at, lines, wrong);
-                let lasts = moment("arrivals.lasts", &lasts, lines, wrong);
+                let at = parse_time("arrivals.at", &at, lines, problems);
+                let lasts = parse_time("arrivals.lasts", &lasts, lines, problems);
                 at.zip(lasts).map(|(at, lasts)| Profile::Pulse { base, at, lasts })
             }
             Self::Ramp { base, at, over } => {
-                let at = moment("arrivals.at", &at, lines, wrong);
-                let over = moment("arrivals.over", &over, lines, wrong);
+                let at = parse_time("arrivals.at", &at, lines, problems);
+                let over = parse_time("arrivals.over", &over, lines, problems);
                 at.zip(over).map(|(at, over)| Profile::Ramp { base, at, over })
             }
         };
         let base = profile.as_ref().is_none_or(|profile| (0.0..=1000.0).contains(&profile.base()));
         let why = "arrivals.base must be a level of load from 0 to 1000";
-        wrong.at(lines.key("arrivals.base")).unless(base, why);
+        problems.at(lines.key("arrivals.base")).unless(base, why);
         profile
     }
 }
 
-fn moment(key: &str, text: &str, lines: &Lines<'_>, wrong: &mut Wrong) -> Option<Span> {
-    wrong.at(lines.key(key)).part(span(text))
+fn parse_time(key: &str, text: &str, lines: &Lines<'_>, problems: &mut Problems) -> Option<Span> {
+    problems.at(lines.key(key)).part(span(text))
 }
 
 /// Reads arrival times in seconds since the start, one per line and in order; `#` starts a comment.

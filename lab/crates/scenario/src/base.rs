@@ -21,8 +21,8 @@ use toml::{Table, Value};
 use crate::error::ScenarioError;
 use crate::file::Scenario;
 use crate::lines::Lines;
+use crate::raw::{self, File};
 use crate::text::read_bounded;
-use crate::written::{self, File};
 
 impl Scenario {
     /// Reads a scenario file.
@@ -37,7 +37,7 @@ impl Scenario {
 
     /// Parses a scenario. Its base and its file of arrival times are relative to `folder`.
     pub fn parse(text: &str, folder: &Path) -> Result<Self, ScenarioError> {
-        written::resolve(read(text, folder)?, folder, &Lines::of(text))
+        raw::resolve(read(text, folder)?, folder, &Lines::of(text))
     }
 }
 
@@ -75,7 +75,7 @@ fn underneath(path: &Path, name: &Path) -> Result<Table, ScenarioError> {
         return Err(senseless("a base cannot have a base itself: copy the keys that it needs"));
     }
     let folder = path.parent().unwrap_or(Path::new("."));
-    written::resolve(toml::from_str(&text)?, folder, &Lines::of(&text))?;
+    raw::resolve(toml::from_str(&text)?, folder, &Lines::of(&text))?;
     let times = table.get_mut("arrivals").and_then(|arrivals| arrivals.get_mut("path"));
     if let (Some(Value::String(times)), Some(folder)) = (times, name.parent()) {
         // Both paths come from UTF-8 text, so nothing is lost.
@@ -118,8 +118,8 @@ mod tests {
 
     use bywash_units::Span;
 
+    use crate::distribution::Distribution;
     use crate::file::{Length, Scenario};
-    use crate::law::Law;
 
     /// A temporary folder that is removed on drop.
     struct Folder(PathBuf);
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!((scenario.name.as_str(), scenario.workers, scenario.seeds), ("over", 4, 3));
         assert_eq!(scenario.max_wait, Some(Span::from_secs(9)), "a table keeps its other keys");
         assert_eq!(scenario.profile, crate::Profile::Poisson, "a shape replaces its table");
-        assert_eq!(scenario.client.patience, Law::Constant(Span::from_secs(2)));
+        assert_eq!(scenario.client.patience, Distribution::Constant(Span::from_secs(2)));
         assert_eq!(scenario.length, Length::Duration(Span::from_secs(5)), "and not orders");
         assert_eq!(scenario.classes.len(), 1);
         let policies: Vec<&str> = scenario.policies.iter().map(|p| p.name.as_str()).collect();

@@ -3,7 +3,7 @@
 use bywash_units::{Span, Time, Utility};
 use serde::Deserialize;
 
-use crate::law::Law;
+use crate::distribution::Distribution;
 use crate::service::Service;
 use crate::shift::Shift;
 use crate::threads::Parallel;
@@ -41,9 +41,9 @@ pub struct Class {
     /// A fixed utility that is not learned.
     pub pinned: Option<Utility>,
     /// The think time after it; that of the client if `None`.
-    pub think: Option<Law>,
+    pub think: Option<Distribution>,
     /// How long a client waits for it; the client's patience if `None`.
-    pub patience: Option<Law>,
+    pub patience: Option<Distribution>,
     /// The station that serves it, an index of `servers.stations`; the application's workers if
     /// `None`.
     pub station: Option<usize>,

@@ -5,7 +5,7 @@ use std::fmt;
 use bywash_units::Span;
 use serde::{Deserialize, Serialize};
 
-use crate::law::Law;
+use crate::distribution::Distribution;
 
 /// Whether the server side notices that a client closes its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,9 +53,9 @@ pub enum WaitsFor {
 #[derive(Clone, Copy, Debug)]
 pub struct Client {
     /// The pause between a page and the next request.
-    pub think: Law,
+    pub think: Distribution,
     /// How long a client waits for an answer.
-    pub patience: Law,
+    pub patience: Distribution,
     /// The event that the client waits for.
     pub waits_for: WaitsFor,
     /// Attempts at a request beyond the first. After them the session is abandoned.
@@ -66,7 +66,7 @@ pub struct Client {
     /// The pause before the retry of a request that timed out.
     pub pause_after_timeout: Span,
     /// The pause before the retry of a request that was refused.
-    pub pause_after_refusal: Law,
+    pub pause_after_refusal: Distribution,
     /// Whether the client, before that pause, waits as long as the refusal asked (`Retry-After`).
     pub keeps_retry_after: bool,
     /// Whether a retry declares that it is one.

@@ -3,7 +3,7 @@
 use bywash_units::Span;
 
 use crate::class::Class;
-use crate::law::Stream;
+use crate::distribution::Stream;
 
 /// The session graph of a scenario: the first class of a session, and the possible next ones.
 #[derive(Clone, Debug)]

@@ -9,10 +9,10 @@
 //! # Modules
 //!
 //! Lowest first. A module uses only those above it in this list; `scripts/check-modules` checks it.
-//! - `error.rs`: the error of a scenario file. `wrong.rs` collects all errors of a file, `lines.rs`
-//!   finds their lines, and `text.rs` reads files and durations.
-//! - `law.rs`: random numbers. `service.rs`: service demands. `shift.rs`: their temporary
-//!   changes.
+//! - `error.rs`: the error of a scenario file. `problems.rs` collects all errors of a file,
+//!   `lines.rs` finds their lines, and `text.rs` reads files and durations.
+//! - `distribution.rs`: random numbers and distributions. `service.rs`: service demands.
+//!   `shift.rs`: their temporary changes.
 //! - `threads.rs`: how requests of several tasks share the servers. `servers.rs`: the servers.
 //!   `stations.rs`: the form of servers next to the application.
 //! - `class.rs`: the classes of requests. `graph.rs`: sessions and their average cost.
@@ -20,7 +20,7 @@
 //! - `arrivals.rs`: when sessions start. `client.rs`: how clients behave. `signal.rs`: the signals
 //!   that they show. `sets.rs`: sets of permanent clients. `adversary.rs`: hostile clients.
 //!   `source.rs`: drawn or recorded visitors.
-//! - `file/`: a scenario. `written.rs`: its TOML form. `base.rs`: reads a file and merges it into
+//! - `file/`: a scenario. `raw.rs`: its TOML form. `base.rs`: reads a file and merges it into
 //!   its base. `vary.rs`: changes keys of a file.
 //! - `visitor.rs`: one client as a state machine. `permanent.rs`: the permanent clients of a run.
 //! - `result.rs`: the results of a run. `response.rs`: response times. `tally/`: counts events into
@@ -34,13 +34,15 @@ pub mod arrivals;
 mod base;
 mod class;
 pub mod client;
+pub mod distribution;
 mod error;
 pub mod file;
 pub mod graph;
-pub mod law;
 mod lines;
 mod permanent;
 mod policies;
+mod problems;
+mod raw;
 mod response;
 pub mod result;
 pub mod servers;
@@ -56,21 +58,19 @@ mod threads;
 mod throttle;
 mod vary;
 pub mod visitor;
-mod written;
-mod wrong;
 
 pub use adversary::{Adversary, Claims, Hostile};
 pub use arrivals::Profile;
 pub use class::{Class, Tier};
 pub use client::{Closes, WaitsFor};
+pub use distribution::{Distribution, Stream};
 pub use error::ScenarioError;
 pub use file::Scenario;
 pub use graph::Graph;
-pub use law::{Law, Stream};
 pub use permanent::Client;
 pub use policies::{Charge, PartChoice, PolicyChoice};
 pub use result::{
-    Cell, ClassCell, Distribution, Recovery, RunResult, Second, SeedFigures, TierResponses,
+    ClassRow, EmpiricalCdf, Recovery, ResultRow, RunResult, Second, SeedFigures, TierResponses,
 };
 pub use servers::{Change, Departures, Discipline, Servers, Station, To};
 pub use service::Service;

@@ -2,8 +2,8 @@
 
 use bywash_units::Span;
 
+use crate::distribution::Stream;
 use crate::file::Scenario;
-use crate::law::Stream;
 
 /// The random stream of pauses between the sessions of a permanent client.
 const PAUSES: u64 = 0x2001;

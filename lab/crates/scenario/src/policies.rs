@@ -73,7 +73,7 @@ pub struct PartChoice {
 
 /// The form of a policy in the file.
 #[derive(Deserialize)]
-pub(crate) struct Written {
+pub(crate) struct RawSpec {
     name: String,
     #[serde(default)]
     label: Option<String>,
@@ -86,7 +86,7 @@ pub(crate) struct Written {
     #[serde(default)]
     departures: Departures,
     #[serde(default)]
-    throttle: Vec<throttle::Written>,
+    throttle: Vec<throttle::RawSpec>,
     #[serde(flatten)]
     parameters: BTreeMap<String, toml::Value>,
 }
@@ -98,7 +98,7 @@ struct Part {
     parameters: BTreeMap<String, toml::Value>,
 }
 
-impl Written {
+impl RawSpec {
     /// Resolves a policy that stands in this line; `find` maps the name of a class to its index.
     pub(crate) fn resolve(
         self,

@@ -8,7 +8,7 @@
 use bywash_units::Span;
 use hdrhistogram::Histogram;
 
-use crate::result::Distribution;
+use crate::result::EmpiricalCdf;
 
 /// One decade of E24, times ten.
 const E24: [u64; 24] = [
@@ -59,7 +59,7 @@ impl Responses {
     /// Returns the distribution. It begins at the last point within which less than one in a
     /// thousand was answered, because a few fast answers would fill half of a logarithmic axis. It
     /// ends at the first point within which all were answered.
-    pub(crate) fn distribution(&self) -> Distribution {
+    pub(crate) fn cdf(&self) -> EmpiricalCdf {
         let total = self.0.len();
         let mut points: Vec<(f64, f64)> = Vec::new();
         let mut recorded = self.0.iter_recorded().peekable();
@@ -80,7 +80,7 @@ impl Responses {
                 break;
             }
         }
-        if total == 0 { Distribution::default() } else { Distribution(thinned(points)) }
+        if total == 0 { EmpiricalCdf::default() } else { EmpiricalCdf(thinned(points)) }
     }
 }
 
@@ -106,10 +106,10 @@ fn thinned(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
 mod tests {
     use super::*;
 
-    fn of(spans: impl IntoIterator<Item = Span>) -> Distribution {
+    fn of(spans: impl IntoIterator<Item = Span>) -> EmpiricalCdf {
         let mut responses = Responses::new();
         spans.into_iter().for_each(|span| responses.record(span));
-        responses.distribution()
+        responses.cdf()
     }
 
     #[test]
@@ -136,6 +136,6 @@ mod tests {
 
     #[test]
     fn nobody_answered_is_no_distribution() {
-        assert_eq!(of([]), Distribution::default());
+        assert_eq!(of([]), EmpiricalCdf::default());
     }
 }

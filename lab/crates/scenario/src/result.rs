@@ -8,23 +8,23 @@ use serde::{Deserialize, Serialize};
 use crate::adversary::Hostile;
 use crate::client::Closes;
 
-/// All cells of one scenario.
+/// All result rows of one scenario.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunResult {
     /// The name of the scenario.
     pub scenario: String,
-    /// The seeds that every cell was run with.
+    /// The seeds that every result row was run with.
     pub seeds: Vec<u64>,
     /// The reason why the figures must not be used: the load generator fell behind its own clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invalid: Option<String>,
     /// One entry for each policy, level of load and visibility of closes.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<ResultRow>,
 }
 
 /// The results of one policy under one load, summed over the seeds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Cell {
+pub struct ResultRow {
     /// The label of the policy.
     pub policy: String,
     /// Offered load: the run's level. For a load that changes, the level that it changes to.
@@ -86,7 +86,7 @@ pub struct Cell {
     #[serde(default)]
     pub response: TierResponses,
     /// The results per class, in the order of the scenario.
-    pub classes: Vec<ClassCell>,
+    pub classes: Vec<ClassRow>,
     /// The figures of each seed, in the order of the seeds. The standard errors are computed from
     /// them.
     #[serde(default)]
@@ -103,30 +103,30 @@ pub struct Cell {
     pub timeline: Vec<Second>,
 }
 
-impl Cell {
+impl ResultRow {
     /// Returns the requests made and those never made: the base of the percentages in paper 1.
     pub fn base(&self) -> u64 {
         self.generated + self.not_generated
     }
 }
 
-/// The results of one class of a cell.
+/// The results of one class of a result row.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct ClassCell {
+pub struct ClassRow {
     /// The name of the class.
     pub class: String,
-    /// See [`Cell::generated`].
+    /// See [`ResultRow::generated`].
     pub generated: u64,
-    /// See [`Cell::completed`].
+    /// See [`ResultRow::completed`].
     pub completed: u64,
-    /// See [`Cell::timed_out`].
+    /// See [`ResultRow::timed_out`].
     pub timed_out: u64,
-    /// See [`Cell::dropped`].
+    /// See [`ResultRow::dropped`].
     pub dropped: u64,
-    /// See [`Cell::terminated`].
+    /// See [`ResultRow::terminated`].
     #[serde(default)]
     pub terminated: u64,
-    /// See [`Cell::failed`].
+    /// See [`ResultRow::failed`].
     #[serde(default)]
     pub failed: u64,
     /// The mean response time of completed requests, in milliseconds.
@@ -143,22 +143,22 @@ pub struct ClassCell {
     #[serde(default)]
     pub longest_ms: f64,
     /// The distribution of response times.
-    #[serde(default, skip_serializing_if = "Distribution::is_empty")]
-    pub response: Distribution,
+    #[serde(default, skip_serializing_if = "EmpiricalCdf::is_empty")]
+    pub response: EmpiricalCdf,
 }
 
 /// Response times of completed requests, of all together and by tier.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TierResponses {
     /// Response times of all classes.
-    #[serde(default, skip_serializing_if = "Distribution::is_empty")]
-    pub all: Distribution,
+    #[serde(default, skip_serializing_if = "EmpiricalCdf::is_empty")]
+    pub all: EmpiricalCdf,
     /// Response times of browsing.
-    #[serde(default, skip_serializing_if = "Distribution::is_empty")]
-    pub browse: Distribution,
+    #[serde(default, skip_serializing_if = "EmpiricalCdf::is_empty")]
+    pub browse: EmpiricalCdf,
     /// Response times of transactions.
-    #[serde(default, skip_serializing_if = "Distribution::is_empty")]
-    pub transact: Distribution,
+    #[serde(default, skip_serializing_if = "EmpiricalCdf::is_empty")]
+    pub transact: EmpiricalCdf,
 }
 
 /// A cumulative distribution: times in milliseconds, and the share of completed requests that were
@@ -166,9 +166,9 @@ pub struct TierResponses {
 /// nothing was completed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Distribution(pub Vec<(f64, f64)>);
+pub struct EmpiricalCdf(pub Vec<(f64, f64)>);
 
-impl Distribution {
+impl EmpiricalCdf {
     /// Returns whether nothing was completed.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -205,23 +205,23 @@ pub struct Recovery {
     pub seconds: Option<u64>,
 }
 
-/// The figures of one seed of a cell, as shares.
+/// The figures of one seed of a result row, as shares.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SeedFigures {
-    /// The share of completed requests in [`Cell::base`], as in paper 1's table.
+    /// The share of completed requests in [`ResultRow::base`], as in paper 1's table.
     pub completed: f64,
     /// The share of timed-out requests.
     pub timed_out: f64,
     /// The share of dropped requests.
     pub dropped: f64,
-    /// See [`Cell::useful_work`].
+    /// See [`ResultRow::useful_work`].
     pub useful_work: f64,
-    /// See [`Cell::revenue_share`].
+    /// See [`ResultRow::revenue_share`].
     pub revenue_share: f64,
-    /// See [`Cell::requests_planned`]. This and the next show whether two runs had the same
+    /// See [`ResultRow::requests_planned`]. This and the next show whether two runs had the same
     /// visitors.
     pub requests_planned: u64,
-    /// See [`Cell::orders_planned`].
+    /// See [`ResultRow::orders_planned`].
     pub orders_planned: u64,
 }
 
@@ -269,13 +269,13 @@ mod tests {
 
     #[test]
     fn between_two_points_a_distribution_is_read_along_the_logarithm() {
-        let told = Distribution(vec![(10.0, 0.0), (100.0, 0.4), (1000.0, 1.0)]);
+        let told = EmpiricalCdf(vec![(10.0, 0.0), (100.0, 0.4), (1000.0, 1.0)]);
         for (ms, share) in [(1.0, 0.0), (10.0, 0.0), (100.0, 0.4), (5000.0, 1.0)] {
             assert_eq!(told.within(ms), Some(share), "{ms} ms");
         }
         assert!((told.within(31.623).unwrap() - 0.2).abs() < 1e-4);
         assert_eq!(told.quantile_ms(0.5), Some(1000.0));
-        assert_eq!(Distribution::default().within(1.0), None);
+        assert_eq!(EmpiricalCdf::default().within(1.0), None);
     }
 
     #[test]

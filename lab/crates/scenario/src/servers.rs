@@ -157,7 +157,7 @@ impl Servers {
 /// The form of a change in the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Written {
+pub(crate) struct RawSpec {
     at: String,
     #[serde(default)]
     over: Option<String>,
@@ -171,7 +171,7 @@ pub(crate) struct Written {
     service: Option<f64>,
 }
 
-impl Written {
+impl RawSpec {
     /// Resolves the change; `class` maps the name of a class to its index.
     pub(crate) fn resolve(
         &self,

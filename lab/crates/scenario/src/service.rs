@@ -9,11 +9,11 @@
 use bywash_units::Span;
 use serde::Deserialize;
 
-use crate::law::{self, Law, Stream};
+use crate::distribution::{self, Distribution, Stream};
 
 /// The service times of a class.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Service(Vec<(f64, Law)>);
+pub struct Service(Vec<(f64, Distribution)>);
 
 /// The most components of a mixture; more could not be told apart.
 const MOST: usize = 16;
@@ -28,15 +28,16 @@ impl Service {
                 left < 0.0
             });
             // Shares sum to one except for rounding.
-            let (_, law) = part.unwrap_or(&self.0[self.0.len() - 1]);
-            return law.draw(stream);
+            let (_, distribution) = part.unwrap_or(&self.0[self.0.len() - 1]);
+            return distribution.draw(stream);
         };
         only.draw(stream)
     }
 
     /// Returns the mean service time.
     pub fn mean(&self) -> Span {
-        let seconds = |(share, law): &(f64, Law)| share * law.mean().as_secs_f64();
+        let seconds =
+            |(share, distribution): &(f64, Distribution)| share * distribution.mean().as_secs_f64();
         match &self.0[..] {
             [(_, only)] => only.mean(),
             several => Span::from_secs_f64(several.iter().map(seconds).sum()),
@@ -45,13 +46,14 @@ impl Service {
 
     /// Returns whether every request ends and takes some time.
     pub(crate) fn ends(&self) -> bool {
-        self.0.iter().all(|(_, law)| *law != Law::Never) && self.mean() > Span::ZERO
+        self.0.iter().all(|(_, distribution)| *distribution != Distribution::Never)
+            && self.mean() > Span::ZERO
     }
 }
 
-impl From<Law> for Service {
-    fn from(law: Law) -> Self {
-        Self(vec![(1.0, law)])
+impl From<Distribution> for Service {
+    fn from(distribution: Distribution) -> Self {
+        Self(vec![(1.0, distribution)])
     }
 }
 
@@ -61,7 +63,7 @@ struct Part {
     share: f64,
     #[serde(default)]
     mean: Option<String>,
-    shape: law::Shape,
+    shape: distribution::Shape,
     #[serde(default)]
     cv: Option<f64>,
     #[serde(default)]
@@ -73,10 +75,11 @@ struct Part {
 }
 
 impl Part {
-    fn law(self) -> Result<(f64, Law), String> {
+    fn distribution(self) -> Result<(f64, Distribution), String> {
         let Self { share, mean, shape, cv, alpha, least, most } = self;
-        let law = law::Written { mean, shape, cv, alpha, least, most }.law()?;
-        Ok((share, law))
+        let distribution =
+            distribution::RawSpec { mean, shape, cv, alpha, least, most }.distribution()?;
+        Ok((share, distribution))
     }
 }
 
@@ -97,13 +100,14 @@ impl<'de> serde::de::Visitor<'de> for Either {
     }
 
     fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<Service, A::Error> {
-        Law::deserialize(serde::de::value::MapAccessDeserializer::new(map)).map(Service::from)
+        Distribution::deserialize(serde::de::value::MapAccessDeserializer::new(map))
+            .map(Service::from)
     }
 
     fn visit_seq<A: serde::de::SeqAccess<'de>>(self, list: A) -> Result<Service, A::Error> {
         use serde::de::Error;
         let parts = Vec::<Part>::deserialize(serde::de::value::SeqAccessDeserializer::new(list))?;
-        let parts: Result<Vec<_>, _> = parts.into_iter().map(Part::law).collect();
+        let parts: Result<Vec<_>, _> = parts.into_iter().map(Part::distribution).collect();
         let parts = parts.map_err(A::Error::custom)?;
         let sum: f64 = parts.iter().map(|(share, _)| share).sum();
         let shares = parts.iter().all(|(share, _)| *share > 0.0) && (sum - 1.0).abs() < 1e-9;

@@ -8,9 +8,9 @@
 
 use serde::Deserialize;
 
-use crate::law::Law;
+use crate::distribution::Distribution;
 use crate::lines::Lines;
-use crate::wrong::Wrong;
+use crate::problems::Problems;
 
 /// The most clients of a set; an open load is suited to larger crowds.
 const MOST: u32 = 100_000;
@@ -23,18 +23,18 @@ pub struct ClientSet {
     /// The number of clients.
     pub clients: u32,
     /// How long they wait for any answer; `client.patience` if `None`.
-    pub patience: Option<Law>,
+    pub patience: Option<Distribution>,
     /// Whether their results are counted.
     pub counted: bool,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Written {
+pub(crate) struct RawSpec {
     name: String,
     clients: u32,
     #[serde(default)]
-    patience: Option<Law>,
+    patience: Option<Distribution>,
     #[serde(default = "yes")]
     counted: bool,
 }
@@ -44,22 +44,22 @@ const fn yes() -> bool {
 }
 
 pub(crate) fn resolve(
-    written: Vec<Written>,
+    raw: Vec<RawSpec>,
     lines: &Lines<'_>,
-    wrong: &mut Wrong,
+    problems: &mut Problems,
 ) -> Vec<ClientSet> {
     let mut sets = Vec::new();
-    for (i, set) in written.into_iter().enumerate() {
+    for (i, set) in raw.into_iter().enumerate() {
         let line = lines.nth("set", i);
         let many = (1..=MOST).contains(&set.clients);
         let why = format!("clients of set `{}` must be 1 to {MOST}", set.name);
-        wrong.at(line).unless(many, why);
+        problems.at(line).unless(many, why);
         let is_new = sets.iter().all(|other: &ClientSet| other.name != set.name);
-        wrong.at(line).unless(is_new, format!("set `{}` is defined twice", set.name));
-        let Written { name, clients, patience, counted } = set;
+        problems.at(line).unless(is_new, format!("set `{}` is defined twice", set.name));
+        let RawSpec { name, clients, patience, counted } = set;
         sets.push(ClientSet { name, clients, patience, counted });
     }
     let some = sets.is_empty() || sets.iter().any(|set| set.counted);
-    wrong.at(lines.nth("set", 0)).unless(some, "at least one set needs counted = true");
+    problems.at(lines.nth("set", 0)).unless(some, "at least one set needs counted = true");
     sets
 }

@@ -32,13 +32,13 @@ impl Shift {
 /// The form of a shift in the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Written {
+pub(crate) struct RawSpec {
     from: String,
     until: String,
     service: Service,
 }
 
-impl Written {
+impl RawSpec {
     pub(crate) fn resolve(&self, class: &str) -> Result<Shift, ScenarioError> {
         let (from, until) = (span(&self.from)?, span(&self.until)?);
         let senseless =

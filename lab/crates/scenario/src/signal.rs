@@ -9,10 +9,10 @@
 
 use serde::Deserialize;
 
+use crate::distribution::Stream;
 use crate::error::ScenarioError;
-use crate::law::Stream;
 use crate::lines::Lines;
-use crate::wrong::Wrong;
+use crate::problems::Problems;
 
 /// The most signals of a scenario: as many as a request of the engine can show.
 const MOST: usize = 4;
@@ -73,7 +73,7 @@ pub(crate) fn carried(signals: &[Signal], buyer: bool, stream: &mut Stream) -> V
 /// The form of a signal in the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Written {
+pub(crate) struct RawSpec {
     name: String,
     #[serde(default)]
     cookie: Option<String>,
@@ -84,16 +84,23 @@ pub(crate) struct Written {
 }
 
 /// Resolves all signals; every error is reported.
-pub(crate) fn resolve(written: Vec<Written>, lines: &Lines<'_>, wrong: &mut Wrong) -> Vec<Signal> {
-    let some = written.len() <= MOST;
-    let why = format!("a scenario has at most {MOST} signals, not {}", written.len());
-    wrong.at(None).unless(some, why);
+pub(crate) fn resolve(
+    raw: Vec<RawSpec>,
+    lines: &Lines<'_>,
+    problems: &mut Problems,
+) -> Vec<Signal> {
+    let some = raw.len() <= MOST;
+    let why = format!("a scenario has at most {MOST} signals, not {}", raw.len());
+    problems.at(None).unless(some, why);
     let mut signals: Vec<Signal> = Vec::new();
-    for (i, written) in written.into_iter().enumerate() {
-        let Some(signal) = wrong.at(lines.nth("signal", i)).part(resolve_one(written)) else {
+    for (i, raw) in raw.into_iter().enumerate() {
+        let Some(signal) = problems.at(lines.nth("signal", i)).part(resolve_one(raw)) else {
             continue;
         };
-        signals.iter().filter_map(|earlier| clash(earlier, &signal)).for_each(|why| wrong.add(why));
+        signals
+            .iter()
+            .filter_map(|earlier| clash(earlier, &signal))
+            .for_each(|why| problems.add(why));
         signals.push(signal);
     }
     signals
@@ -109,18 +116,19 @@ fn clash(earlier: &Signal, signal: &Signal) -> Option<String> {
         .then(|| format!("signals `{}` and `{}` have the same {kind}", earlier.name, signal.name))
 }
 
-fn resolve_one(written: Written) -> Result<Signal, ScenarioError> {
-    let Written { name, cookie, header, buyers, others } = written;
-    let mut wrong = Wrong::default();
+fn resolve_one(raw: RawSpec) -> Result<Signal, ScenarioError> {
+    let RawSpec { name, cookie, header, buyers, others } = raw;
+    let mut problems = Problems::default();
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let named = (1..=64).contains(&name.len()) && name.chars().all(plain);
-    wrong.unless(
+    problems.unless(
         named,
         format!("signal `{name}`: write a name of 1 to 64 letters, digits, `-` or `_`"),
     );
     for (key, chance) in [("buyers", buyers), ("others", others)] {
         let right = (0.0..=1.0).contains(&chance);
-        wrong.unless(right, format!("{key} of signal `{name}` must be a probability from 0 to 1"));
+        problems
+            .unless(right, format!("{key} of signal `{name}` must be a probability from 0 to 1"));
     }
     let shown = match (cookie, header) {
         (Some(text), None) => as_cookie(&text)
@@ -129,8 +137,8 @@ fn resolve_one(written: Written) -> Result<Signal, ScenarioError> {
             .ok_or_else(|| format!("header of signal `{name}`: write it like `referer: mail`")),
         _ => Err(format!("signal `{name}` needs either `cookie` or `header`")),
     };
-    let shown = wrong.part(shown.map_err(ScenarioError::Senseless));
-    wrong.whole(shown).map(|shown| Signal { name, shown, buyers, others })
+    let shown = problems.part(shown.map_err(ScenarioError::Senseless));
+    problems.whole(shown).map(|shown| Signal { name, shown, buyers, others })
 }
 
 fn as_cookie(text: &str) -> Option<Shown> {

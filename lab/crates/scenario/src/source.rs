@@ -133,7 +133,7 @@ mod tests {
     fn a_class_may_have_a_patience_of_its_own() {
         let mut scenario = crate::Scenario { source: Source::Recorded(two()), ..small() };
         assert_eq!(scenario.visitor(1, 0, at(4)).attempt(&scenario).patience, Span::MAX);
-        scenario.classes[0].patience = Some(crate::Law::Constant(Span::from_secs(3)));
+        scenario.classes[0].patience = Some(crate::Distribution::Constant(Span::from_secs(3)));
         let attempt = scenario.visitor(1, 0, at(4)).attempt(&scenario);
         assert_eq!(attempt.patience, Span::from_secs(3));
     }

@@ -5,25 +5,25 @@ use serde::Deserialize;
 
 use crate::error::ScenarioError;
 use crate::lines::Lines;
+use crate::problems::Problems;
 use crate::servers::Station;
-use crate::wrong::Wrong;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Written {
+pub(crate) struct RawSpec {
     name: String,
     workers: u32,
 }
 
-pub(crate) fn resolve(written: &[Written], lines: &Lines<'_>, wrong: &mut Wrong) -> Vec<Station> {
+pub(crate) fn resolve(raw: &[RawSpec], lines: &Lines<'_>, problems: &mut Problems) -> Vec<Station> {
     const STATION: &str = "servers.station";
     let mut stations: Vec<Station> = Vec::new();
-    for (i, Written { name, workers }) in written.iter().enumerate() {
+    for (i, RawSpec { name, workers }) in raw.iter().enumerate() {
         let line = lines.nth(STATION, i);
         let is_new = stations.iter().all(|other| other.name != *name);
-        wrong.at(line).unless(is_new, format!("station `{name}` is defined twice"));
+        problems.at(line).unless(is_new, format!("station `{name}` is defined twice"));
         let many = (1..=100_000).contains(workers);
-        wrong.at(line).unless(many, format!("workers of station `{name}` must be 1 to 100000"));
+        problems.at(line).unless(many, format!("workers of station `{name}` must be 1 to 100000"));
         stations.push(Station { name: name.clone(), workers: *workers });
     }
     stations

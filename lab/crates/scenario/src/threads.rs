@@ -92,22 +92,22 @@ impl Default for Parallel {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Written {
+pub(crate) struct RawSpec {
     scheduler: Scheduler,
     #[serde(default)]
     serial: f64,
     #[serde(default)]
-    goal: Option<WrittenGoal>,
+    goal: Option<RawGoal>,
 }
 
 #[derive(Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
-enum WrittenGoal {
+enum RawGoal {
     Ratio { fast: String, slow: String, ratio: f64 },
     Percentile { class: String, share: f64, within: String },
 }
 
-impl Written {
+impl RawSpec {
     pub(crate) fn resolve(
         &self,
         class: impl Fn(&str) -> Result<usize, ScenarioError>,
@@ -118,10 +118,10 @@ impl Written {
         }
         let goal = match &self.goal {
             None => None,
-            Some(WrittenGoal::Ratio { fast, slow, ratio }) => {
+            Some(RawGoal::Ratio { fast, slow, ratio }) => {
                 Some(Promise::Ratio { fast: class(fast)?, slow: class(slow)?, target: *ratio })
             }
-            Some(WrittenGoal::Percentile { class: name, share, within }) => {
+            Some(RawGoal::Percentile { class: name, share, within }) => {
                 let within = span(within)?;
                 Some(Promise::Percentile { class: class(name)?, share: *share, within })
             }

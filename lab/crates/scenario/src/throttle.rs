@@ -29,7 +29,7 @@ pub struct Throttle {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Written {
+pub(crate) struct RawSpec {
     class: String,
     #[serde(default)]
     at_once: Option<u32>,
@@ -46,7 +46,7 @@ pub(crate) struct Written {
 /// The largest accepted count.
 const MOST: u32 = 100_000;
 
-impl Written {
+impl RawSpec {
     pub(crate) fn resolve(
         &self,
         find: impl Fn(&str) -> Result<usize, ScenarioError>,

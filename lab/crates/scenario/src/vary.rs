@@ -14,7 +14,7 @@ use toml::{Table, Value};
 use crate::error::ScenarioError;
 use crate::file::Scenario;
 use crate::lines::Lines;
-use crate::{base, written};
+use crate::{base, raw};
 
 /// A key and its new value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,13 +62,13 @@ impl Scenario {
                 ScenarioError::Senseless(format!("{} = {}: {why}", setting.key, setting.value))
             };
             set(&mut table, setting).map_err(wrong)?;
-            let changed = written::File::deserialize(Value::Table(table.clone()));
+            let changed = raw::File::deserialize(Value::Table(table.clone()));
             file = changed.map_err(|error| wrong(guessed(error.message())))?;
         }
         let names = || settings.iter().map(|set| format!("{} = {}", set.key, set.value));
         // A value that was set here has no line in the file.
         let lines = if settings.is_empty() { Lines::of(text) } else { Lines::default() };
-        written::resolve(file, folder, &lines).map_err(|error| match error {
+        raw::resolve(file, folder, &lines).map_err(|error| match error {
             ScenarioError::Senseless(why) if !settings.is_empty() => {
                 let names: Vec<String> = names().collect();
                 ScenarioError::Senseless(format!("with {}: {why}", names.join(", ")))
@@ -162,8 +162,8 @@ mod tests {
 
     use super::*;
     use crate::client::Closes;
+    use crate::distribution::Distribution;
     use crate::file::{Length, tests::SMALL};
-    use crate::law::Law;
 
     const POLICIES: &str = "\n[[policy]]\nname = \"session-first\"\n\
                             [[policy]]\nname = \"single-queue\"\nlabel = \"SQ\"\n";
@@ -191,7 +191,7 @@ mod tests {
         ]);
         let scenario = scenario.unwrap();
         assert_eq!((scenario.workers, scenario.seeds), (7, 3));
-        assert_eq!(scenario.client.patience, Law::Constant(Span::from_secs(3)));
+        assert_eq!(scenario.client.patience, Distribution::Constant(Span::from_secs(3)));
         assert_eq!((scenario.closes, scenario.rho), (vec![Closes::Hidden], vec![2.0]));
         assert_eq!(scenario.client.retries_after_refusal, 0);
         assert!((scenario.classes[1].utility.get() - 7.5).abs() < 1e-12);

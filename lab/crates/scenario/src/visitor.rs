@@ -6,8 +6,8 @@
 use bywash_units::{Span, Time};
 
 use crate::client::Client;
+use crate::distribution::{Distribution, Stream};
 use crate::file::Scenario;
-use crate::law::{Law, Stream};
 use crate::servers::Servers;
 use crate::sets::ClientSet;
 use crate::signal;
@@ -25,7 +25,7 @@ pub struct Visitor {
     mood: Stream,
     signals: Vec<usize>,
     /// The patience of the visitor's set, if the set has its own.
-    patience: Option<Law>,
+    patience: Option<Distribution>,
 }
 
 /// One request in progress.
@@ -268,7 +268,8 @@ mod tests {
         let pause = |keeps| {
             let mut scenario = small();
             scenario.client.keeps_retry_after = keeps;
-            scenario.client.pause_after_refusal = crate::Law::Constant(Span::from_millis(1));
+            scenario.client.pause_after_refusal =
+                crate::Distribution::Constant(Span::from_millis(1));
             let mut visitor = Visitor::new(&scenario, 1, 1);
             visitor.attempt(&scenario);
             visitor.asked_to_wait(Span::from_secs(3));
@@ -285,7 +286,7 @@ mod tests {
     fn behind_a_class_with_a_pause_of_its_own_comes_that_one() {
         let mut scenario = small();
         let own = Span::from_millis(50);
-        scenario.classes[0].think = Some(crate::Law::Constant(own));
+        scenario.classes[0].think = Some(crate::Distribution::Constant(own));
         let visits = (0..200).flat_map(|index| Visitor::new(&scenario, 1, index).visits);
         let (of_class, others): (Vec<_>, Vec<_>) = visits.partition(|visit| visit.class == 0);
         assert!(of_class.iter().all(|visit| visit.think == own));

@@ -6,7 +6,7 @@
 //! session.
 
 use bywash_engine::{AddressKey, AttemptKey, ClassId, Request, SessionKey};
-use bywash_scenario::{Adversary, Claims, Ending, Hostile, Law, Scenario, Stream};
+use bywash_scenario::{Adversary, Claims, Distribution, Ending, Hostile, Scenario, Stream};
 use bywash_units::{Span, Time};
 
 use crate::slots::Slots;
@@ -27,7 +27,7 @@ pub(crate) struct Adversaries<'a> {
     begun: u64,
     requests: u64,
     present: Slots<Intruder>,
-    got: Got,
+    results: AdversaryResults,
 }
 
 /// One adversary.
@@ -42,7 +42,7 @@ struct Intruder {
 
 /// A request of an adversary.
 #[derive(Debug)]
-pub(crate) struct Hit {
+pub(crate) struct AdversaryRequest {
     pub(crate) request: Request,
     /// The session that its answer belongs to.
     pub(crate) session: SessionKey,
@@ -62,7 +62,7 @@ pub(crate) struct Slow {
 
 /// The results of adversaries in one run.
 #[derive(Clone, Copy, Debug)]
-pub struct Got {
+pub struct AdversaryResults {
     /// The capacity of the servers until arrivals ended, and the end of arrivals.
     capacity: Span,
     end: Time,
@@ -82,7 +82,7 @@ impl<'a> Adversaries<'a> {
             begun: 0,
             requests: 0,
             present: Slots::default(),
-            got: Got {
+            results: AdversaryResults {
                 capacity: scenario.servers.capacity(scenario.workers, duration),
                 end: Time::ZERO + duration,
                 work: Span::ZERO,
@@ -99,9 +99,9 @@ impl<'a> Adversaries<'a> {
         let rate = adversary.bursts(&self.scenario.classes, self.scenario.workers).get();
         // Interarrival times are memoryless, so the wait may begin with the attack.
         let since = now.max(Time::ZERO + adversary.from);
-        let gap = Law::Exponential(Span::from_secs_f64(1.0 / rate));
+        let gap = Distribution::Exponential(Span::from_secs_f64(1.0 / rate));
         let next = since + gap.draw(&mut self.arrivals[population]);
-        (next < self.got.end.min(Time::ZERO + adversary.until)).then_some(next)
+        (next < self.results.end.min(Time::ZERO + adversary.until)).then_some(next)
     }
 
     /// Returns the number of simultaneous arrivals of a population.
@@ -117,9 +117,9 @@ impl<'a> Adversaries<'a> {
     }
 
     /// Returns the next request of an adversary.
-    pub(crate) fn hit(&mut self, intruder: u32) -> Hit {
+    pub(crate) fn next_request(&mut self, intruder: u32) -> AdversaryRequest {
         self.requests += 1;
-        self.got.generated += 1;
+        self.results.generated += 1;
         let Intruder { population, number, at, demands } = self.present.get_mut(intruder);
         let adversary = &self.scenario.adversaries[*population];
         let class = adversary.path[*at];
@@ -143,14 +143,14 @@ impl<'a> Adversaries<'a> {
         let patience = adversary.patience.draw(demands);
         let Adversary { holds, rate, .. } = *adversary;
         let slow = (holds > Span::ZERO).then_some(Slow { holds, rate });
-        Hit { request, session, demand, patience, slow }
+        AdversaryRequest { request, session, demand, patience, slow }
     }
 
     /// Records the end of a request. Returns whether the adversary makes another.
     pub(crate) fn ended(&mut self, intruder: u32, ending: Ending) -> bool {
         match ending {
-            Ending::Completed => self.got.served += 1,
-            Ending::Dropped => self.got.refused += 1,
+            Ending::Completed => self.results.served += 1,
+            Ending::Dropped => self.results.refused += 1,
             Ending::TimedOut | Ending::Terminated | Ending::Failed => {}
         }
         let here = self.present.get_mut(intruder);
@@ -165,14 +165,14 @@ impl<'a> Adversaries<'a> {
 
     /// Records service time for an adversary until `now`.
     pub(crate) fn worked(&mut self, now: Time, work: Span) {
-        if now <= self.got.end {
-            self.got.work += work;
+        if now <= self.results.end {
+            self.results.work += work;
         }
     }
 
     /// Returns the results; `None` if there are no adversaries.
-    pub(crate) fn got(&self) -> Option<Got> {
-        (!self.arrivals.is_empty()).then_some(self.got)
+    pub(crate) fn results(&self) -> Option<AdversaryResults> {
+        (!self.arrivals.is_empty()).then_some(self.results)
     }
 }
 
@@ -185,7 +185,7 @@ fn session_number(adversary: &Adversary, intruder: u64, request: u64) -> u64 {
     }
 }
 
-impl Got {
+impl AdversaryResults {
     /// Returns the number of requests answered in time.
     pub const fn served(&self) -> u64 {
         self.served
@@ -197,7 +197,7 @@ impl Got {
     }
 
     /// Sums the runs of one cell.
-    pub(crate) fn cell(runs: impl Iterator<Item = Self>) -> Option<Hostile> {
+    pub(crate) fn sum(runs: impl Iterator<Item = Self>) -> Option<Hostile> {
         let sum = runs.reduce(|sum, run| Self {
             capacity: sum.capacity + run.capacity,
             end: run.end,

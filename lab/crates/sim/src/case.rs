@@ -6,7 +6,7 @@ use bywash_engine::{Class, ClassId, ClassSet, Tier};
 use bywash_scenario::{Charge, Closes, Departures, Scenario, Tally, Throttle};
 use bywash_units::{Span, Time};
 
-use crate::adversary::Got;
+use crate::adversary::AdversaryResults;
 
 /// The input of a run.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +43,7 @@ pub struct Trace {
     /// Whether to record the learned worth of requests.
     pub worths: bool,
     /// Whether to record the number of requests.
-    pub asked: bool,
+    pub arrivals: bool,
 }
 
 /// The state of a run over one step of a trace.
@@ -67,12 +67,12 @@ pub struct Sample {
     /// unless recorded.
     pub worths: Vec<f64>,
     /// The requests that arrived in the step, by class; empty unless recorded.
-    pub asked: Vec<u32>,
+    pub arrivals: Vec<u32>,
 }
 
 /// The output of a run.
 #[derive(Clone, Debug)]
-pub struct Outturn {
+pub struct RunOutput {
     /// Counts, work and revenue.
     pub tally: Tally,
     /// Requests that got a server.
@@ -83,7 +83,7 @@ pub struct Outturn {
     pub waited: Span,
     /// The results of adversaries, if there were any. The fields `started`, `delayed` and `waited`
     /// above include them, the others do not.
-    pub hostile: Option<Got>,
+    pub hostile: Option<AdversaryResults>,
     /// Events of the run.
     pub events: u64,
     /// The trace until arrivals ended, if one was recorded.

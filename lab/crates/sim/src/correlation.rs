@@ -38,7 +38,7 @@ pub fn correlations(
     every: Span,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Vec<Correlations>, SimError> {
-    let traced = trace(scenario, Trace { every, worths: false, asked: true }, progress)?;
+    let traced = trace(scenario, Trace { every, worths: false, arrivals: true }, progress)?;
     // The runs of a cell are adjacent.
     let cells = traced.chunks(scenario.seeds as usize);
     Ok(cells.map(|runs| of_cell(runs, scenario.classes.len())).collect())
@@ -46,15 +46,15 @@ pub fn correlations(
 
 fn of_cell(runs: &[Traced], classes: usize) -> Correlations {
     let first = &runs[0];
-    let windows = first.outturn.trace.len() as f64;
+    let windows = first.output.trace.len() as f64;
     let of_class = |class: usize| {
-        let of_run = |run: &Traced| pearson(&run.outturn.trace, class);
+        let of_run = |run: &Traced| pearson(&run.output.trace, class);
         let all: Option<Vec<f64>> = runs.iter().map(of_run).collect();
         let all = all?;
         Correlation::of(all.iter().sum::<f64>() / all.len() as f64, windows)
     };
     let sum = |of: fn(&Sample) -> Span| {
-        let all = runs.iter().flat_map(|run| &run.outturn.trace);
+        let all = runs.iter().flat_map(|run| &run.output.trace);
         all.map(|sample| of(sample).as_secs_f64()).sum::<f64>()
     };
     Correlations {
@@ -71,10 +71,10 @@ fn pearson(samples: &[Sample], class: usize) -> Option<f64> {
     let mean = |of: &dyn Fn(&Sample) -> f64| {
         samples.iter().map(of).sum::<f64>() / samples.len().max(1) as f64
     };
-    let asked = |sample: &Sample| f64::from(sample.asked[class]);
+    let arrivals = |sample: &Sample| f64::from(sample.arrivals[class]);
     let work = |sample: &Sample| sample.work.as_secs_f64();
-    let (usual, usually) = (mean(&asked), mean(&work));
-    let more = |sample: &Sample| (asked(sample) - usual, work(sample) - usually);
+    let (usual, usually) = (mean(&arrivals), mean(&work));
+    let more = |sample: &Sample| (arrivals(sample) - usual, work(sample) - usually);
     let requests = mean(&|sample| more(sample).0.powi(2));
     let works = mean(&|sample| more(sample).1.powi(2));
     let both = mean(&|sample| more(sample).0 * more(sample).1);

@@ -7,7 +7,7 @@ use bywash_units::Time;
 
 /// A future event. Requests and visitors are identified by slab index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Happening {
+pub(crate) enum SimEvent {
     /// The next session starts.
     SessionStarts,
     /// A client of a set begins its next session.
@@ -42,7 +42,7 @@ struct Scheduled {
     at: Time,
     /// Ties are resolved by the order of scheduling, so that a run is the same on every machine.
     number: u64,
-    what: Happening,
+    what: SimEvent,
 }
 
 impl Ord for Scheduled {
@@ -60,18 +60,18 @@ impl PartialOrd for Scheduled {
 
 /// Future events, earliest first.
 #[derive(Debug, Default)]
-pub(crate) struct Events {
+pub(crate) struct EventQueue {
     heap: BinaryHeap<Scheduled>,
     number: u64,
 }
 
-impl Events {
-    pub(crate) fn schedule(&mut self, at: Time, what: Happening) {
+impl EventQueue {
+    pub(crate) fn schedule(&mut self, at: Time, what: SimEvent) {
         self.number += 1;
         self.heap.push(Scheduled { at, number: self.number, what });
     }
 
-    pub(crate) fn next(&mut self) -> Option<(Time, Happening)> {
+    pub(crate) fn next(&mut self) -> Option<(Time, SimEvent)> {
         self.heap.pop().map(|scheduled| (scheduled.at, scheduled.what))
     }
 

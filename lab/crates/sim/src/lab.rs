@@ -8,14 +8,14 @@ use bywash_engine::catalog::{
     TerminationSettings,
 };
 use bywash_scenario::{
-    Cell, Charge, Closes, Departures, PartChoice, PolicyChoice, RunResult, Scenario, Tally,
+    Charge, Closes, Departures, PartChoice, PolicyChoice, ResultRow, RunResult, Scenario, Tally,
     Throttle, guess,
 };
 
 use bywash_units::Span;
 
-use crate::adversary::Got;
-use crate::case::{Case, Outturn, Trace};
+use crate::adversary::AdversaryResults;
+use crate::case::{Case, RunOutput, Trace};
 use crate::peers;
 use crate::world::play;
 
@@ -150,8 +150,8 @@ pub fn run_all(
         }
         let chosen: Vec<&[Chosen]> =
             chosen[from..from + batch.len()].iter().map(Vec::as_slice).collect();
-        let told = |done, _| progress(before + done, all);
-        let (more, counted) = play_batch(&batch, &chosen, &told);
+        let report = |done, _| progress(before + done, all);
+        let (more, counted) = play_batch(&batch, &chosen, &report);
         results.extend(more);
         events += counted;
         before += batch.iter().copied().map(runs).sum::<usize>();
@@ -165,9 +165,9 @@ fn play_batch(
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> (Vec<RunResult>, u64) {
     let jobs: Vec<Job> = scenarios.iter().copied().enumerate().flat_map(jobs).collect();
-    let outturns = play_all(scenarios, chosen, &jobs, None, progress);
-    let events = outturns.iter().map(|outturn| outturn.events).sum();
-    let mut rest = (&jobs[..], &outturns[..]);
+    let outputs = play_all(scenarios, chosen, &jobs, None, progress);
+    let events = outputs.iter().map(|output| output.events).sum();
+    let mut rest = (&jobs[..], &outputs[..]);
     let result = |scenario: &&Scenario| {
         let (own, others) = rest.0.split_at(runs(scenario));
         let (played, unread) = rest.1.split_at(own.len());
@@ -178,12 +178,12 @@ fn play_batch(
 }
 
 /// Returns the result of one scenario from its jobs and their outputs.
-fn result(scenario: &Scenario, jobs: &[Job], outturns: &[Outturn]) -> RunResult {
-    let cell = |(jobs, outturns): (&[Job], &[Outturn])| {
+fn result(scenario: &Scenario, jobs: &[Job], outputs: &[RunOutput]) -> RunResult {
+    let cell = |(jobs, outputs): (&[Job], &[RunOutput])| {
         let (job, label) = (jobs[0], &scenario.policies[jobs[0].policy].label);
-        let tallies: Vec<Tally> = outturns.iter().map(|outturn| outturn.tally.clone()).collect();
-        let hostile = Got::cell(outturns.iter().filter_map(|outturn| outturn.hostile));
-        Cell { hostile, ..Tally::cell(&tallies, scenario, label, job.rho, job.closes) }
+        let tallies: Vec<Tally> = outputs.iter().map(|output| output.tally.clone()).collect();
+        let hostile = AdversaryResults::sum(outputs.iter().filter_map(|output| output.hostile));
+        ResultRow { hostile, ..Tally::result_row(&tallies, scenario, label, job.rho, job.closes) }
     };
     // The runs of a cell are adjacent.
     let each = scenario.seeds as usize;
@@ -191,7 +191,7 @@ fn result(scenario: &Scenario, jobs: &[Job], outturns: &[Outturn]) -> RunResult 
         scenario: scenario.name.clone(),
         seeds: scenario.seed_numbers().collect(),
         invalid: None,
-        cells: jobs.chunks(each).zip(outturns.chunks(each)).map(cell).collect(),
+        cells: jobs.chunks(each).zip(outputs.chunks(each)).map(cell).collect(),
     }
 }
 
@@ -207,7 +207,7 @@ pub struct Traced {
     /// The seed of its visitors.
     pub seed: u64,
     /// The output; the trace has one entry for each step.
-    pub outturn: Outturn,
+    pub output: RunOutput,
 }
 
 /// Runs every cell of `scenario` as [`run`] does, and records traces. The runs of a cell are
@@ -219,15 +219,15 @@ pub fn trace(
 ) -> Result<Vec<Traced>, SimError> {
     let chosen = chosen(scenario)?;
     let jobs = jobs((0, scenario));
-    let outturns = play_all(&[scenario], &[chosen.as_slice()], &jobs, Some(trace), progress);
-    let traced = |(job, outturn): (&Job, Outturn)| Traced {
+    let outputs = play_all(&[scenario], &[chosen.as_slice()], &jobs, Some(trace), progress);
+    let traced = |(job, output): (&Job, RunOutput)| Traced {
         label: scenario.policies[job.policy].label.clone(),
         rho: job.rho,
         closes: job.closes,
         seed: job.seed,
-        outturn,
+        output,
     };
-    Ok(jobs.iter().zip(outturns).map(traced).collect())
+    Ok(jobs.iter().zip(outputs).map(traced).collect())
 }
 
 /// The resolved settings of a scenario's policy.
@@ -358,10 +358,10 @@ fn settings(choice: &PolicyChoice, slots: u32) -> Result<Settings, SimError> {
         there_is: there_is(&choice.name, &catalog::POLICIES, &peers::POLICIES),
     })?;
     let slots = slots.to_string();
-    let is_told = policy.parameters.iter().any(|parameter| parameter.name == peers::SLOTS);
-    let told = is_told.then_some((peers::SLOTS, slots.as_str()));
+    let takes_slots = policy.parameters.iter().any(|parameter| parameter.name == peers::SLOTS);
+    let limit = takes_slots.then_some((peers::SLOTS, slots.as_str()));
     let given = choice.parameters.iter().map(|(name, text)| (name.as_str(), text.as_str()));
-    policy.settings(told.into_iter().chain(given)).map_err(|errors| refused(policy, &errors))
+    policy.settings(limit.into_iter().chain(given)).map_err(|errors| refused(policy, &errors))
 }
 
 /// Returns the help for an unknown name. The name that was probably meant comes first, because a
@@ -422,7 +422,7 @@ fn play_all(
     jobs: &[Job],
     trace: Option<Trace>,
     progress: &(dyn Fn(usize, usize) + Sync),
-) -> Vec<Outturn> {
+) -> Vec<RunOutput> {
     let one = |job: &Job| {
         let Job { scenario, policy, rho, closes, seed } = *job;
         let Chosen { settings, limit, termination, throttles, charge, departures } =

@@ -39,9 +39,9 @@ mod stations;
 mod threads;
 mod world;
 
-pub use adversary::Got;
+pub use adversary::AdversaryResults;
 pub use bywash_discover::Correlation;
-pub use case::{Case, Outturn, Sample, Trace};
+pub use case::{Case, RunOutput, Sample, Trace};
 pub use correlation::{Correlations, correlations};
 pub use lab::{Job, SimError, Traced, on_all_cores, run, run_all, runs, trace};
 pub use phases::{Phase, phases};

@@ -106,7 +106,7 @@ mod tests {
             inside: 5.0,
             workers: 10.0,
             worths: Vec::new(),
-            asked: Vec::new(),
+            arrivals: Vec::new(),
         }
     }
 

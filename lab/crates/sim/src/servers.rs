@@ -19,7 +19,7 @@ use crate::application::{Application, Meters};
 
 /// The position of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum RequestState {
     /// Not inside the application.
     Outside,
     /// Inside, without a worker.
@@ -40,7 +40,7 @@ pub(crate) struct Servers {
     /// Work done on a request that was in service all the time, in nanoseconds.
     progress: u64,
     rate: f64,
-    places: Vec<Place>,
+    states: Vec<RequestState>,
     /// Requests in service, by the progress at which they are done; some have left.
     ends: BinaryHeap<Reverse<(u64, u64, u32)>>,
     /// Requests waiting inside, oldest first; some have left.
@@ -61,7 +61,7 @@ impl Servers {
             now: Time::ZERO,
             progress: 0,
             rate: 1.0,
-            places: Vec::new(),
+            states: Vec::new(),
             ends: BinaryHeap::new(),
             line: VecDeque::new(),
             served: 0,
@@ -78,13 +78,13 @@ impl Servers {
         let all = self.description.discipline == Discipline::Shared;
         while (all || self.served < self.workers) && self.waiting > 0 {
             let Some((id, serial)) = self.line.pop_front() else { break };
-            let place = &mut self.places[id as usize];
-            let Place::Waits { demand, serial: now } = *place else { continue };
+            let state = &mut self.states[id as usize];
+            let RequestState::Waits { demand, serial: now } = *state else { continue };
             if now != serial {
                 continue;
             }
             let done = self.progress + demand;
-            *place = Place::Served { begun: self.progress, done, serial };
+            *state = RequestState::Served { begun: self.progress, done, serial };
             self.ends.push(Reverse((done, serial, id)));
             (self.waiting, self.served) = (self.waiting - 1, self.served + 1);
         }
@@ -131,20 +131,24 @@ impl Servers {
     fn next_done(&mut self) -> Option<(u64, u32)> {
         loop {
             let Reverse((done, serial, id)) = *self.ends.peek()?;
-            match self.places[id as usize] {
-                Place::Served { serial: now, .. } if now == serial => return Some((done, id)),
-                Place::Served { .. } | Place::Waits { .. } | Place::Outside => self.ends.pop(),
+            match self.states[id as usize] {
+                RequestState::Served { serial: now, .. } if now == serial => {
+                    return Some((done, id));
+                }
+                RequestState::Served { .. }
+                | RequestState::Waits { .. }
+                | RequestState::Outside => self.ends.pop(),
             };
         }
     }
 
-    fn take(&mut self, id: u32) -> Place {
-        let Some(place) = self.places.get_mut(id as usize) else { return Place::Outside };
-        let was = std::mem::replace(place, Place::Outside);
+    fn take(&mut self, id: u32) -> RequestState {
+        let Some(state) = self.states.get_mut(id as usize) else { return RequestState::Outside };
+        let was = std::mem::replace(state, RequestState::Outside);
         match was {
-            Place::Served { .. } => self.served -= 1,
-            Place::Waits { .. } => self.waiting -= 1,
-            Place::Outside => {}
+            RequestState::Served { .. } => self.served -= 1,
+            RequestState::Waits { .. } => self.waiting -= 1,
+            RequestState::Outside => {}
         }
         was
     }
@@ -155,10 +159,10 @@ impl Application for Servers {
         self.advance(now);
         self.serial += 1;
         let index = id as usize;
-        if index >= self.places.len() {
-            self.places.resize(index + 1, Place::Outside);
+        if index >= self.states.len() {
+            self.states.resize(index + 1, RequestState::Outside);
         }
-        self.places[index] = Place::Waits { demand: demand.as_nanos(), serial: self.serial };
+        self.states[index] = RequestState::Waits { demand: demand.as_nanos(), serial: self.serial };
         self.waiting += 1;
         self.line.push_back((id, self.serial));
         self.assign();
@@ -167,8 +171,8 @@ impl Application for Servers {
     fn remove(&mut self, now: Time, id: u32) -> Span {
         self.advance(now);
         let done = match self.take(id) {
-            Place::Served { begun, .. } => Span::from_nanos(self.progress - begun),
-            Place::Waits { .. } | Place::Outside => Span::ZERO,
+            RequestState::Served { begun, .. } => Span::from_nanos(self.progress - begun),
+            RequestState::Waits { .. } | RequestState::Outside => Span::ZERO,
         };
         self.assign();
         done
@@ -194,7 +198,7 @@ impl Application for Servers {
     }
 
     fn serves(&self, id: u32) -> bool {
-        matches!(self.places.get(id as usize), Some(Place::Served { .. }))
+        matches!(self.states.get(id as usize), Some(RequestState::Served { .. }))
     }
 
     fn look(&mut self, now: Time) -> Option<Time> {

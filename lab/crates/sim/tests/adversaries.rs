@@ -5,7 +5,7 @@ use std::path::Path;
 
 use bywash_scenario::file::Length;
 use bywash_scenario::{
-    Adversary, Cell, Change, Charge, Claims, Closes, Hostile, Law, Scenario, To,
+    Adversary, Change, Charge, Claims, Closes, Distribution, Hostile, ResultRow, Scenario, To,
 };
 use bywash_units::Span;
 
@@ -19,7 +19,7 @@ fn scenario(file: &str) -> Scenario {
     scenario
 }
 
-fn cell(scenario: &Scenario, policy: &str) -> Cell {
+fn cell(scenario: &Scenario, policy: &str) -> ResultRow {
     let mut scenario = scenario.clone();
     scenario.policies.retain(|choice| choice.label == policy);
     let run = bywash_sim::run(&scenario, &|_, _| ()).expect("the scenario can be simulated");
@@ -42,7 +42,7 @@ fn adversary(rho: f64) -> Adversary {
         path: vec![0, 3],
         session: Claims::Own,
         addresses: 3,
-        patience: Law::Never,
+        patience: Distribution::Never,
         burst: 1,
         holds: Span::ZERO,
         rate: 0,
@@ -51,7 +51,7 @@ fn adversary(rho: f64) -> Adversary {
     }
 }
 
-fn hostile(cell: &Cell) -> Hostile {
+fn hostile(cell: &ResultRow) -> Hostile {
     cell.hostile.expect("the scenario has adversaries")
 }
 
@@ -62,10 +62,13 @@ fn with_room_for_all_the_visitors_figures_are_the_same_to_the_last_digit() {
     let mut attacked = plenty();
     attacked.adversaries = vec![adversary(0.2), adversary(0.1)];
     let attacked = cell(&attacked, "session-first");
-    let got = hostile(&attacked);
-    assert!((got.hostile_work - 0.3).abs() < 0.02, "{got:?}");
-    assert!(got.generated > 10_000 && got.refused == 0 && got.served == got.generated, "{got:?}");
-    let same = Cell { hostile: None, ..attacked };
+    let results = hostile(&attacked);
+    assert!((results.hostile_work - 0.3).abs() < 0.02, "{results:?}");
+    assert!(
+        results.generated > 10_000 && results.refused == 0 && results.served == results.generated,
+        "{results:?}"
+    );
+    let same = ResultRow { hostile: None, ..attacked };
     assert_eq!(format!("{same:?}"), format!("{peace:?}"));
 }
 
@@ -80,9 +83,9 @@ fn they_come_only_while_they_are_to_come_and_all_at_once_if_so() {
         ..adversary(0.3)
     };
     scenario.adversaries = vec![third];
-    let got = hostile(&cell(&scenario, "session-first"));
-    assert!((got.hostile_work - 0.1).abs() < 0.03, "0.3 in a third of the time: {got:?}");
-    assert_eq!(got.generated % 50, 0, "whole bursts");
+    let results = hostile(&cell(&scenario, "session-first"));
+    assert!((results.hostile_work - 0.1).abs() < 0.03, "0.3 in a third of the time: {results:?}");
+    assert_eq!(results.generated % 50, 0, "whole bursts");
     scenario.adversaries[0].from = Span::from_secs(301);
     scenario.adversaries[0].until = Span::MAX;
     let nobody = Hostile { hostile_work: 0.0, generated: 0, served: 0, refused: 0 };
@@ -118,8 +121,11 @@ fn what_they_got_is_a_share_of_the_servers_that_there_were() {
     scenario.adversaries = vec![adversary(0.2)];
     let half = Change { at: Span::ZERO, over: Span::ZERO, to: To::Workers(50) };
     scenario.servers.changes = vec![half];
-    let got = hostile(&cell(&scenario, "session-first"));
-    assert!((got.hostile_work - 0.4).abs() < 0.04, "0.2 of a hundred is 0.4 of fifty: {got:?}");
+    let results = hostile(&cell(&scenario, "session-first"));
+    assert!(
+        (results.hostile_work - 0.4).abs() < 0.04,
+        "0.2 of a hundred is 0.4 of fifty: {results:?}"
+    );
 }
 
 #[test]

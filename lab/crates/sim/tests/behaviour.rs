@@ -5,7 +5,8 @@ use std::path::Path;
 use bywash_engine::catalog::{self, LimitPolicy, TerminationSettings};
 use bywash_engine::limit::{Ended, Limit, Load};
 use bywash_scenario::{
-    Cell, Charge, Closes, Departures, Law, PartChoice, PolicyChoice, RunResult, Scenario,
+    Charge, Closes, Departures, Distribution, PartChoice, PolicyChoice, ResultRow, RunResult,
+    Scenario,
 };
 use bywash_sim::{Case, peers, play};
 use bywash_units::{Span, Time};
@@ -26,7 +27,7 @@ fn run(scenario: &Scenario) -> RunResult {
     bywash_sim::run(scenario, &|_, _| ()).expect("the scenario can be simulated").0
 }
 
-fn cell<'a>(result: &'a RunResult, policy: &str) -> &'a Cell {
+fn cell<'a>(result: &'a RunResult, policy: &str) -> &'a ResultRow {
     result.cells.iter().find(|cell| cell.policy == policy).expect("the scenario lists it")
 }
 
@@ -116,15 +117,15 @@ fn the_same_seed_gives_the_same_run_to_the_last_digit() {
 fn many_scenarios_at_once_give_what_each_gives_alone() {
     let scenarios: Vec<Scenario> =
         (1..=40_u32).map(|i| paper_1(f64::from(i) / 10.0, Closes::Hidden, 1)).collect();
-    let told = std::sync::Mutex::new((0, 0));
+    let last = std::sync::Mutex::new((0, 0));
     let progress = |done: usize, all: usize| {
-        let mut told = told.lock().unwrap();
-        *told = (told.0.max(done), all);
+        let mut last = last.lock().unwrap();
+        *last = (last.0.max(done), all);
     };
     let (results, _) = bywash_sim::run_all(&scenarios, &progress).unwrap();
     let runs = scenarios.iter().map(bywash_sim::runs).sum();
     assert!(runs > 256, "{runs}");
-    assert_eq!(*told.lock().unwrap(), (runs, runs));
+    assert_eq!(*last.lock().unwrap(), (runs, runs));
     for (scenario, result) in scenarios.iter().zip(&results) {
         assert_eq!(format!("{result:?}"), format!("{:?}", run(scenario)));
     }
@@ -244,7 +245,7 @@ fn storm(change: impl FnOnce(&mut Scenario)) -> RunResult {
     ];
     scenario.client.retries = 1000;
     scenario.client.retries_after_refusal = 1000;
-    scenario.client.pause_after_refusal = Law::Constant(Span::from_millis(100));
+    scenario.client.pause_after_refusal = Distribution::Constant(Span::from_millis(100));
     change(&mut scenario);
     run(&scenario)
 }

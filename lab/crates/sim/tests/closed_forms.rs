@@ -10,7 +10,7 @@ use std::path::Path;
 
 use bywash_engine::catalog::{self, Settings, TerminationSettings};
 use bywash_scenario::{Charge, Closes, Departures, Scenario};
-use bywash_sim::{Case, Outturn, play};
+use bywash_sim::{Case, RunOutput, play};
 
 /// With twenty runs the error itself is estimated so roughly that one correct comparison in thirty
 /// thousand exceeds five of it, which did occur.
@@ -22,7 +22,7 @@ struct System {
     servers: u32,
     rho: f64,
     /// Places in the queue.
-    places: u32,
+    capacity: u32,
     /// The mean patience in seconds; `None` is infinite.
     patience: Option<f64>,
     /// Whether patience also runs during service.
@@ -68,11 +68,11 @@ impl System {
 
     fn settings(self) -> Settings {
         let policy = catalog::find("single-queue").expect("it is in the catalogue");
-        policy.settings([("capacity", self.places.to_string().as_str())]).expect("a valid size")
+        policy.settings([("capacity", self.capacity.to_string().as_str())]).expect("a valid size")
     }
 
     /// Checks that `measure`, averaged over the runs, agrees with `exact`.
-    fn check(self, what: &str, exact: f64, measure: fn(&Outturn) -> f64) {
+    fn check(self, what: &str, exact: f64, measure: fn(&RunOutput) -> f64) {
         let (scenario, settings) = (self.scenario(), self.settings());
         let run = |seed| {
             let case = Case {
@@ -111,7 +111,7 @@ impl System {
         let arrivals = self.rho * k;
         let leaving = self.patience.map_or(0.0, |mean| 1.0 / mean);
         let mut p = vec![1.0];
-        for n in 1..=(self.servers + self.places) {
+        for n in 1..=(self.servers + self.capacity) {
             let n = f64::from(n);
             let impatient = if self.also_in_service { n } else { (n - k).max(0.0) };
             let deaths = n.min(k) + impatient * leaving;
@@ -146,38 +146,39 @@ fn erlang_c(servers: u32, rho: f64) -> f64 {
     last / (sum + last)
 }
 
-fn delayed(out: &Outturn) -> f64 {
+fn delayed(out: &RunOutput) -> f64 {
     out.delayed as f64 / out.started as f64
 }
 
-fn mean_wait(out: &Outturn) -> f64 {
+fn mean_wait(out: &RunOutput) -> f64 {
     out.waited.as_secs_f64() / out.started as f64
 }
 
-fn cell(out: &Outturn) -> bywash_scenario::Cell {
-    let system = System { servers: 1, rho: 1.0, places: 1, patience: None, also_in_service: false };
+fn cell(out: &RunOutput) -> bywash_scenario::ResultRow {
+    let system =
+        System { servers: 1, rho: 1.0, capacity: 1, patience: None, also_in_service: false };
     let tallies = std::slice::from_ref(&out.tally);
-    bywash_scenario::Tally::cell(tallies, &system.scenario(), "", 1.0, Closes::Visible)
+    bywash_scenario::Tally::result_row(tallies, &system.scenario(), "", 1.0, Closes::Visible)
 }
 
-fn useful(out: &Outturn) -> f64 {
+fn useful(out: &RunOutput) -> f64 {
     cell(out).useful_work
 }
 
-fn wasted(out: &Outturn) -> f64 {
+fn wasted(out: &RunOutput) -> f64 {
     cell(out).wasted_work.expect("the simulator knows what was wasted")
 }
 
-fn class_share(out: &Outturn, count: fn(&bywash_scenario::Cell) -> u64) -> f64 {
+fn class_share(out: &RunOutput, count: fn(&bywash_scenario::ResultRow) -> u64) -> f64 {
     let cell = cell(out);
     count(&cell) as f64 / cell.generated as f64
 }
 
-fn lost(out: &Outturn) -> f64 {
+fn lost(out: &RunOutput) -> f64 {
     class_share(out, |cell| cell.dropped)
 }
 
-fn abandoned(out: &Outturn) -> f64 {
+fn abandoned(out: &RunOutput) -> f64 {
     class_share(out, |cell| cell.timed_out)
 }
 
@@ -185,7 +186,7 @@ fn abandoned(out: &Outturn) -> f64 {
 fn waiting_in_m_m_k_is_as_erlang_says() {
     for (servers, rho) in [(1, 0.5), (1, 0.8), (4, 0.8), (16, 0.9)] {
         let system =
-            System { servers, rho, places: 1_000_000, patience: None, also_in_service: false };
+            System { servers, rho, capacity: 1_000_000, patience: None, also_in_service: false };
         let waits = erlang_c(servers, rho);
         system.check("probability of waiting", waits, delayed);
         let mean = waits / (f64::from(servers) * (1.0 - rho));
@@ -195,8 +196,8 @@ fn waiting_in_m_m_k_is_as_erlang_says() {
 
 #[test]
 fn loss_in_m_m_k_k_is_as_the_chain_says() {
-    for (servers, rho, places) in [(1, 0.9, 5), (2, 1.4, 10), (4, 3.0, 1)] {
-        let system = System { servers, rho, places, patience: None, also_in_service: false };
+    for (servers, rho, capacity) in [(1, 0.9, 5), (2, 1.4, 10), (4, 3.0, 1)] {
+        let system = System { servers, rho, capacity, patience: None, also_in_service: false };
         let full = *system.stationary().last().expect("the chain has states");
         system.check("loss", full, lost);
     }
@@ -205,8 +206,13 @@ fn loss_in_m_m_k_k_is_as_the_chain_says() {
 #[test]
 fn abandonment_is_as_erlang_a_says() {
     for (servers, rho, patience) in [(1, 0.9, 5.0), (2, 1.4, 10.0), (8, 1.1, 2.0)] {
-        let system =
-            System { servers, rho, places: 2000, patience: Some(patience), also_in_service: false };
+        let system = System {
+            servers,
+            rho,
+            capacity: 2000,
+            patience: Some(patience),
+            also_in_service: false,
+        };
         // Each request in the queue leaves it at rate 1/patience, so the share that abandons is
         // E[queue]/(patience·λ).
         let arrivals = rho * f64::from(servers);
@@ -220,8 +226,13 @@ fn abandonment_is_as_erlang_a_says() {
 #[test]
 fn useful_and_wasted_work_are_as_the_chain_says_when_clients_leave_while_being_served() {
     for (servers, rho, patience) in [(1, 0.9, 5.0), (2, 1.4, 10.0)] {
-        let system =
-            System { servers, rho, places: 2000, patience: Some(patience), also_in_service: true };
+        let system = System {
+            servers,
+            rho,
+            capacity: 2000,
+            patience: Some(patience),
+            also_in_service: true,
+        };
         let (busy, leaving) = (system.mean_busy(), 1.0 / patience);
         let answered = busy / (rho * f64::from(servers));
         system.check("share that leaves", 1.0 - answered, abandoned);

@@ -5,7 +5,9 @@ use std::path::Path;
 use bywash_engine::catalog::{LimitSettings, Policy, Settings, TerminationSettings};
 use bywash_engine::queue::{Moment, Order, Push};
 use bywash_engine::{Reason, RequestId};
-use bywash_scenario::{Adversary, Cell, Charge, Claims, Closes, Departures, Law, Scenario, Tally};
+use bywash_scenario::{
+    Adversary, Charge, Claims, Closes, Departures, Distribution, ResultRow, Scenario, Tally,
+};
 use bywash_sim::{Case, play};
 use bywash_units::Span;
 
@@ -80,13 +82,13 @@ fn case<'a>(
     }
 }
 
-fn played(patience: &str, closes: Closes) -> Cell {
+fn played(patience: &str, closes: Closes) -> ResultRow {
     let scenario = pages(patience);
     let settings = NOBODY_WITH_A_COOKIE.settings([]).expect("it has no parameters");
     let (settings, limit) = (&settings, &scenario.workers.into());
     let termination = TerminationSettings::default();
     let case = case(&scenario, settings, limit, &termination, closes);
-    Tally::cell(&[play(case).tally], &scenario, "", 0.5, closes)
+    Tally::result_row(&[play(case).tally], &scenario, "", 0.5, closes)
 }
 
 #[test]
@@ -117,7 +119,7 @@ fn an_adversary_claims_a_session_as_the_scenario_says() {
             path: vec![0, 1],
             session,
             addresses: 1,
-            patience: Law::Never,
+            patience: Distribution::Never,
             burst: 1,
             holds: Span::ZERO,
             rate: 0,
@@ -129,8 +131,8 @@ fn an_adversary_claims_a_session_as_the_scenario_says() {
         let (settings, limit) = (&settings, &scenario.workers.into());
         let termination = TerminationSettings::default();
         let case = case(&scenario, settings, limit, &termination, closes);
-        let got = play(case).hostile.expect("there are adversaries");
-        (got.served() > 100, got.refused() > 100, got.served() == got.refused())
+        let results = play(case).hostile.expect("there are adversaries");
+        (results.served() > 100, results.refused() > 100, results.served() == results.refused())
     };
     assert_eq!(hits(Claims::None), (true, false, false), "never");
     assert_eq!(hits(Claims::Own), (true, true, true), "from the first answer on");

@@ -1,7 +1,7 @@
 //! Findings on sites with known elephants: a small part of `bywash lab elephants`, as a regression
 //! test.
 
-use bywash_sim::elephants::{Load, Site, Verdict, World, first_named, judge};
+use bywash_sim::elephants::{Load, SimulationSettings, Site, Verdict, first_named, judge};
 use bywash_sim::on_all_cores;
 use bywash_units::Span;
 
@@ -9,9 +9,14 @@ use bywash_units::Span;
 /// half an hour.
 fn of(load: Load, site: fn() -> Site) -> (usize, usize, f64) {
     let seeds: Vec<u64> = (1..=10).collect();
-    let world = |seed| World { load, lasts: Span::from_secs(1_800), appears: Span::ZERO, seed };
+    let settings = |seed| SimulationSettings {
+        load,
+        lasts: Span::from_secs(1_800),
+        appears: Span::ZERO,
+        seed,
+    };
     let runs: Vec<Verdict> =
-        on_all_cores(&seeds, &|_, _| (), |seed| judge(&mut site(), &world(*seed)));
+        on_all_cores(&seeds, &|_, _| (), |seed| judge(&mut site(), &settings(*seed)));
     let errors: Vec<f64> = runs.iter().flat_map(|run| run.errors.clone()).collect();
     (
         runs.iter().map(|run| run.ours.named).sum(),
@@ -36,19 +41,27 @@ fn both_elephants_of_two_hundred_pages_are_found_and_hardly_anything_else() {
 
 #[test]
 fn where_the_load_varies_pearsons_coefficient_blames_whatever_comes_more_often() {
-    let world =
-        World { load: Load::Varying, lasts: Span::from_secs(1_800), appears: Span::ZERO, seed: 1 };
-    let verdict = judge(&mut Site::auction(), &world);
-    assert_eq!((verdict.seeds.right, verdict.ours.right), (2, 2));
-    assert!(verdict.seeds.named > 10, "{verdict:?}");
+    let settings = SimulationSettings {
+        load: Load::Varying,
+        lasts: Span::from_secs(1_800),
+        appears: Span::ZERO,
+        seed: 1,
+    };
+    let verdict = judge(&mut Site::auction(), &settings);
+    assert_eq!((verdict.pearson.right, verdict.ours.right), (2, 2));
+    assert!(verdict.pearson.named > 10, "{verdict:?}");
     assert!(verdict.ours.named <= 3, "{verdict:?}");
 }
 
 #[test]
 fn a_run_follows_from_its_seed() {
-    let world =
-        World { load: Load::Steady, lasts: Span::from_secs(600), appears: Span::ZERO, seed: 3 };
-    let run = || judge(&mut Site::auction(), &world);
+    let settings = SimulationSettings {
+        load: Load::Steady,
+        lasts: Span::from_secs(600),
+        appears: Span::ZERO,
+        seed: 3,
+    };
+    let run = || judge(&mut Site::auction(), &settings);
     assert_eq!(run(), run());
 }
 
@@ -60,9 +73,9 @@ fn an_elephant_that_appears_on_a_site_that_is_known_is_named_within_minutes() {
         for urls in [28, 200] {
             let site = || if urls == 28 { Site::auction() } else { Site::flows(urls) };
             let (appears, lasts) = (Span::from_secs(1_800), Span::from_secs(2_700));
-            let world = |seed| World { load, lasts, appears, seed };
+            let settings = |seed| SimulationSettings { load, lasts, appears, seed };
             let mut named: Vec<f64> = on_all_cores(&[1, 2, 3], &|_, _| (), |seed| {
-                first_named(&mut site(), &world(*seed)).map_or(f64::INFINITY, Span::as_secs_f64)
+                first_named(&mut site(), &settings(*seed)).map_or(f64::INFINITY, Span::as_secs_f64)
             });
             named.sort_by(f64::total_cmp);
             println!("{load:?}, {urls} pages: named after {named:?} s");

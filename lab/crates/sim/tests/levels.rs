@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use bywash_scenario::{Cell, ClassCell, Scenario, Setting};
+use bywash_scenario::{ClassRow, ResultRow, Scenario, Setting};
 
 /// Returns the folder of the scenarios of paper 3.
 fn folder() -> PathBuf {
@@ -15,22 +15,22 @@ fn text(file: &str) -> String {
     std::fs::read_to_string(folder().join(file)).unwrap()
 }
 
-fn play(file: &str, settings: &[String]) -> Cell {
+fn play(file: &str, settings: &[String]) -> ResultRow {
     play_text(&text(file), settings)
 }
 
-fn play_text(text: &str, settings: &[String]) -> Cell {
+fn play_text(text: &str, settings: &[String]) -> ResultRow {
     let settings: Vec<Setting> = settings.iter().map(|text| text.parse().unwrap()).collect();
     let scenario = Scenario::parse_with(text, &folder(), &settings).unwrap();
     let (mut result, _) = bywash_sim::run(&scenario, &|_, _| ()).unwrap();
     result.cells.pop().unwrap()
 }
 
-fn of<'c>(cell: &'c Cell, class: &str) -> &'c ClassCell {
+fn of<'c>(cell: &'c ResultRow, class: &str) -> &'c ClassRow {
     cell.classes.iter().find(|cell| cell.class == class).unwrap()
 }
 
-fn ratio(cell: &Cell) -> f64 {
+fn ratio(cell: &ResultRow) -> f64 {
     of(cell, "high").mean_ms / of(cell, "low").mean_ms
 }
 
@@ -59,8 +59,8 @@ fn other_ratios_are_kept_as_well() {
 
 /// Returns the share within `ms` of the high level's requests that were answered between the ends
 /// of two runs. The same visitors arrive in both.
-fn within(ms: f64, before: Option<&Cell>, until: &Cell) -> f64 {
-    let counts = |cell: &Cell| {
+fn within(ms: f64, before: Option<&ResultRow>, until: &ResultRow) -> f64 {
+    let counts = |cell: &ResultRow| {
         let high = of(cell, "high");
         let share = high.response.within(ms).unwrap();
         (high.completed as f64, high.completed as f64 * share)

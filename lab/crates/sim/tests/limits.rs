@@ -25,7 +25,7 @@ fn only(scenario: &Scenario, label: &str) -> Scenario {
 }
 
 fn runs(scenario: &Scenario) -> Vec<Traced> {
-    trace(scenario, Trace { every: STEP, worths: false, asked: false }, &|_, _| ())
+    trace(scenario, Trace { every: STEP, worths: false, arrivals: false }, &|_, _| ())
         .expect("the scenario can be simulated")
 }
 
@@ -34,7 +34,7 @@ fn runs(scenario: &Scenario) -> Vec<Traced> {
 fn means(scenario: &Scenario, label: &str) -> Vec<(f64, f64)> {
     let scenario = only(scenario, label);
     let seeds: Vec<Vec<Phase>> =
-        runs(&scenario).iter().map(|run| phases(&scenario, &run.outturn.trace)).collect();
+        runs(&scenario).iter().map(|run| phases(&scenario, &run.output.trace)).collect();
     let mean = |phase: usize, of: fn(&Phase) -> f64| {
         seeds.iter().map(|phases| of(&phases[phase])).sum::<f64>() / seeds.len() as f64
     };
@@ -53,7 +53,7 @@ fn used(scenario: &Scenario, slots: u32) -> f64 {
         parameters: [("slots".into(), slots.to_string())].into(),
     });
     let run = &runs(&scenario)[0];
-    let late = &run.outturn.trace[50..];
+    let late = &run.output.trace[50..];
     let work: f64 = late.iter().map(|sample| sample.work.as_secs_f64()).sum();
     work / late.iter().map(|sample| sample.capacity.as_secs_f64()).sum::<f64>()
 }
@@ -94,13 +94,13 @@ fn whether_requests_share_the_workers_or_queue_for_them_is_all_one_below_the_lim
 #[test]
 fn the_workers_are_the_limit_of_a_scenario_that_names_none() {
     let silent = only(&scenario("capacity"), "fixed-right");
-    let mut said = silent.clone();
-    said.servers.limit = Some(16);
+    let mut stated = silent.clone();
+    stated.servers.limit = Some(16);
     let mut wrong = silent.clone();
     wrong.servers.limit = Some(32);
-    let [silent, said, wrong] =
-        [silent, said, wrong].map(|scenario| format!("{:?}", runs(&scenario)));
-    assert_eq!(silent, said);
+    let [silent, stated, wrong] =
+        [silent, stated, wrong].map(|scenario| format!("{:?}", runs(&scenario)));
+    assert_eq!(silent, stated);
     assert_ne!(silent, wrong);
 }
 
@@ -133,7 +133,7 @@ fn slope_comes_down_where_clients_leave_before_the_application_answers() {
         scenario.policies.iter_mut().for_each(|policy| policy.departures = application);
         for label in ["slope 16", "slope 64"] {
             for run in runs(&only(&scenario, label)) {
-                let late: Vec<_> = run.outturn.trace.iter().filter(|at| at.at > minute).collect();
+                let late: Vec<_> = run.output.trace.iter().filter(|at| at.at > minute).collect();
                 let mean =
                     late.iter().map(|at| f64::from(at.slots)).sum::<f64>() / late.len() as f64;
                 assert!((3.5..=8.0).contains(&mean), "{application:?}, {label}: {mean} slots");

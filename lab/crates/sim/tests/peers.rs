@@ -47,7 +47,7 @@ impl Server {
         Self { engine, started: String::new(), refused: String::new() }
     }
 
-    fn tell(&mut self, ms: u64, event: Event) {
+    fn notify(&mut self, ms: u64, event: Event) {
         let mut actions = Vec::new();
         self.engine.on_event(Time::ZERO + Span::from_millis(ms), event, &mut actions);
         for action in actions {
@@ -60,11 +60,11 @@ impl Server {
     }
 
     fn arrives(&mut self, ms: u64, name: char, request: Request) {
-        self.tell(ms, Event::Arrived { id: id(name), request });
+        self.notify(ms, Event::Arrived { id: id(name), request });
     }
 
     /// Sends a request without a cookie.
-    fn comes(&mut self, ms: u64, name: char, class: ClassId) {
+    fn arrive(&mut self, ms: u64, name: char, class: ClassId) {
         self.arrives(ms, name, Request::of(class));
     }
 
@@ -81,7 +81,7 @@ impl Server {
 
     /// Sends a request with the cookie of this session, which an answer carried.
     fn goes_on(&mut self, ms: u64, name: char, session: u64, class: ClassId) {
-        self.tell(ms, Event::served(SessionKey(session), BROWSE));
+        self.notify(ms, Event::served(SessionKey(session), BROWSE));
         self.forges(ms, name, session, class);
     }
 
@@ -92,7 +92,7 @@ impl Server {
     }
 
     fn ends(&mut self, ms: u64, name: char) {
-        self.tell(ms, Event::Finished { id: id(name), end: End::ANSWERED });
+        self.notify(ms, Event::Finished { id: id(name), end: End::ANSWERED });
     }
 
     /// Ends running requests one after the other at `ms`, until none waits.
@@ -117,7 +117,7 @@ fn letter(RequestId(number): RequestId) -> char {
 /// Sends six browsing requests and two purchases to two slots. Returns the order of their starts.
 fn probe(mut server: Server) -> String {
     for (ms, name) in (0..).step_by(10).zip("abcdef".chars()) {
-        server.comes(ms, name, BROWSE);
+        server.arrive(ms, name, BROWSE);
     }
     server.returns(60, 'g', BUY);
     server.returns(70, 'h', BUY);
@@ -145,9 +145,9 @@ fn haproxy_with_offsets_from_a_depth_on_leaves_the_first_ones_in_order_behind_th
 fn the_offset_that_puts_the_newest_first_jumps_every_262_seconds() {
     let newest_two = |first: u64, second: u64| {
         let mut server = Server::new(1, "haproxy-expert", &[("lifo_from", "0")]);
-        server.comes(first, 'a', BROWSE);
-        server.comes(first, 'x', BROWSE);
-        server.comes(second, 'y', BROWSE);
+        server.arrive(first, 'a', BROWSE);
+        server.arrive(first, 'x', BROWSE);
+        server.arrive(second, 'y', BROWSE);
         server.drain(second).to_owned()
     };
     assert_eq!(newest_two(262_100, 262_140), "ayx");
@@ -159,10 +159,10 @@ fn the_offset_that_puts_the_newest_first_jumps_every_262_seconds() {
 fn the_expert_puts_cookies_before_none_and_refuses_new_visitors_first() {
     let bounds = [("new", "2"), ("browse", "3"), ("total", "4")];
     let mut server = Server::new(1, "haproxy-expert", &bounds);
-    server.comes(0, 'a', BROWSE);
-    server.comes(1, 'b', BROWSE);
-    server.comes(2, 'c', BUY);
-    server.comes(3, 'd', BUY);
+    server.arrive(0, 'a', BROWSE);
+    server.arrive(1, 'b', BROWSE);
+    server.arrive(2, 'c', BUY);
+    server.arrive(3, 'd', BUY);
     server.returns(4, 'e', BROWSE);
     server.returns(5, 'f', BROWSE);
     server.returns(6, 'g', BUY);
@@ -174,8 +174,8 @@ fn the_expert_puts_cookies_before_none_and_refuses_new_visitors_first() {
 #[test]
 fn the_expert_takes_a_cookie_that_nobody_issued_for_none() {
     let mut server = Server::new(1, "haproxy-expert", &[("new", "1")]);
-    server.comes(0, 'a', BROWSE);
-    server.comes(1, 'b', BROWSE);
+    server.arrive(0, 'a', BROWSE);
+    server.arrive(1, 'b', BROWSE);
     server.forges(2, 'c', 7, BUY);
     server.goes_on(3, 'd', 7, BUY);
     assert_eq!(server.refused, "c");
@@ -197,9 +197,9 @@ fn the_expert_puts_the_last_step_first_and_who_was_at_the_checkout_before_other_
 #[test]
 fn the_expert_never_turns_the_checkout_around() {
     let mut server = Server::new(1, "haproxy-expert", &[("lifo_from", "0")]);
-    server.comes(0, 'a', BROWSE);
+    server.arrive(0, 'a', BROWSE);
     for (ms, name) in (1..).zip("bcd".chars()) {
-        server.comes(ms, name, BUY);
+        server.arrive(ms, name, BUY);
     }
     assert_eq!(server.drain(10), "abcd", "nor for those who have no session");
 }
@@ -208,7 +208,7 @@ fn the_expert_never_turns_the_checkout_around() {
 fn the_bounds_of_the_expert_are_multiples_of_the_servers_limit() {
     for (maxconn, waiting) in [("1", 16), ("2", 32)] {
         let mut server = Server::new(1, "haproxy-expert", &[("maxconn", maxconn)]);
-        ('A'..='z').for_each(|name| server.comes(0, name, BROWSE));
+        ('A'..='z').for_each(|name| server.arrive(0, name, BROWSE));
         assert_eq!(server.drain(10).len(), 1 + waiting, "{maxconn}");
     }
 }
@@ -221,7 +221,7 @@ fn one_address_may_have_only_so_many_strangers_waiting() {
     }
     server.comes_from(1, 'e', 2);
     assert_eq!(server.refused, "d", "a runs");
-    server.tell(2, Event::ClientGone { id: id('b') });
+    server.notify(2, Event::ClientGone { id: id('b') });
     server.comes_from(3, 'f', 1);
     server.ends(4, 'a');
     server.comes_from(5, 'g', 1);
@@ -234,7 +234,7 @@ fn the_expert_who_is_told_prefers_who_shows_a_signal_and_refuses_her_later() {
     let played = |cookie: &str| {
         let parameters = [("cookie", cookie), ("new", "2"), ("told", "3")];
         let mut server = Server::new(1, "haproxy-expert", &parameters);
-        "abc".chars().for_each(|name| server.comes(0, name, BROWSE));
+        "abc".chars().for_each(|name| server.arrive(0, name, BROWSE));
         for (ms, name) in [(1, 'd'), (2, 'e')] {
             let signals = Signals::NONE.with(1);
             server.arrives(ms, name, Request { signals, ..Request::of(BROWSE) });
@@ -250,9 +250,9 @@ fn the_expert_who_is_told_prefers_who_shows_a_signal_and_refuses_her_later() {
 fn haproxy_in_ordinary_hands_refuses_nobody_who_comes_but_who_has_waited_too_long() {
     let mut server = Server::new(1, "haproxy-ordinary", &[("timeout", "5s")]);
     for (ms, name) in [(0, 'a'), (1, 'b'), (3000, 'c')] {
-        server.comes(ms, name, BROWSE);
+        server.arrive(ms, name, BROWSE);
     }
-    server.comes(3002, 'd', BUY);
+    server.arrive(3002, 'd', BUY);
     assert_eq!(server.drain(5002), "adc");
     assert_eq!(server.refused, "b", "b waited for 5.001 s");
 }
@@ -261,9 +261,9 @@ fn haproxy_in_ordinary_hands_refuses_nobody_who_comes_but_who_has_waited_too_lon
 fn haproxy_forgets_who_left() {
     let mut server = Server::new(1, "haproxy-ordinary", &[]);
     for name in "abc".chars() {
-        server.comes(0, name, BROWSE);
+        server.arrive(0, name, BROWSE);
     }
-    server.tell(1, Event::ClientGone { id: id('b') });
+    server.notify(1, Event::ClientGone { id: id('b') });
     assert_eq!(server.drain(2), "ac");
 }
 
@@ -272,12 +272,12 @@ const CODEL: [(&str, &str); 3] = [("capacity", "10"), ("target", "100ms"), ("int
 #[test]
 fn codel_drops_nobody_while_some_wait_is_short() {
     let mut server = Server::new(1, "codel-lifo", &CODEL);
-    server.comes(0, 'a', BROWSE);
-    server.comes(0, 'b', BROWSE);
+    server.arrive(0, 'a', BROWSE);
+    server.arrive(0, 'b', BROWSE);
     server.ends(50, 'a');
-    server.comes(60, 'c', BROWSE);
+    server.arrive(60, 'c', BROWSE);
     server.ends(1200, 'b');
-    server.comes(1300, 'd', BROWSE);
+    server.arrive(1300, 'd', BROWSE);
     server.ends(2300, 'c');
     assert_eq!((server.started.as_str(), server.refused.as_str()), ("abcd", ""));
 }
@@ -286,13 +286,13 @@ fn codel_drops_nobody_while_some_wait_is_short() {
 fn codel_drops_who_waited_twice_the_target_once_an_interval_knew_no_short_wait() {
     let mut server = Server::new(1, "codel-lifo", &CODEL);
     for name in "abcdef".chars() {
-        server.comes(0, name, BROWSE);
+        server.arrive(0, name, BROWSE);
     }
     // b is the first to be taken; the interval ends at 1.3 s and had only long waits in it.
     server.ends(300, 'a');
     server.ends(800, 'b');
     assert_eq!(server.refused, "", "an empty queue was the last that was seen");
-    server.comes(1300, 'g', BROWSE);
+    server.arrive(1300, 'g', BROWSE);
     server.ends(1400, 'c');
     assert_eq!((server.started.as_str(), server.refused.as_str()), ("abcg", "def"));
 }
@@ -301,7 +301,7 @@ fn codel_drops_who_waited_twice_the_target_once_an_interval_knew_no_short_wait()
 fn codel_takes_the_newest_while_the_queue_is_nearly_full() {
     let mut server = Server::new(1, "codel-lifo", &[("capacity", "5")]);
     for name in "abcdefg".chars() {
-        server.comes(0, name, BROWSE);
+        server.arrive(0, name, BROWSE);
     }
     assert_eq!(server.refused, "g");
     // Five of five places: the newest. Four are not more than 0.8 of five: the oldest.
@@ -312,11 +312,11 @@ fn codel_takes_the_newest_while_the_queue_is_nearly_full() {
 fn partitions_may_use_what_others_leave_and_keep_their_share_above_the_limit() {
     let mut server = Server::new(1, "partitions", &[("places", "4")]);
     for name in "abcdef".chars() {
-        server.comes(0, name, BROWSE);
+        server.arrive(0, name, BROWSE);
     }
     assert_eq!(server.refused, "f", "browsing has filled the limit");
     for name in "ghi".chars() {
-        server.comes(1, name, BUY);
+        server.arrive(1, name, BUY);
     }
     assert_eq!(server.refused, "fi", "half of four are let in above it");
     assert_eq!(server.drain(2), "abcdegh", "oldest first, whatever it is");
@@ -327,17 +327,17 @@ fn session_admission_refuses_new_sessions_only_and_a_free_server_notwithstanding
     let mut server = Server::new(1, "session-admission", &[("weight", "0.5")]);
     let busy = |share| Event::Read(Reading { meter: Meter::Cpu, share: Share::new(share) });
     for ms in [1000, 2000, 3000, 4000] {
-        server.tell(ms, busy(1.0));
+        server.notify(ms, busy(1.0));
     }
-    server.comes(4001, 'a', BROWSE);
+    server.arrive(4001, 'a', BROWSE);
     assert_eq!(server.refused, "", "1 − 1/16 is not above 0.95");
-    server.tell(5000, busy(1.0));
-    server.comes(5001, 'b', BROWSE);
+    server.notify(5000, busy(1.0));
+    server.arrive(5001, 'b', BROWSE);
     server.ends(5002, 'a');
-    server.comes(5003, 'c', BROWSE);
+    server.arrive(5003, 'c', BROWSE);
     server.returns(5004, 'd', BROWSE);
-    server.tell(6000, busy(0.5));
-    server.comes(6001, 'e', BROWSE);
+    server.notify(6000, busy(0.5));
+    server.arrive(6001, 'e', BROWSE);
     assert_eq!(server.drain(7000), "ade");
     assert_eq!(server.refused, "bc");
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use bywash_scenario::{Cell, Closes, Scenario};
+use bywash_scenario::{Closes, ResultRow, Scenario};
 
 /// A page on the application's workers and a search in a database with its own; `sets` are the
 /// clients.
@@ -26,7 +26,7 @@ fn scenario(workers: u32, database: u32, sets: &str) -> Scenario {
     Scenario::parse(&text, Path::new(".")).expect("it is well-formed")
 }
 
-fn cells(scenario: &Scenario) -> Vec<Cell> {
+fn cells(scenario: &Scenario) -> Vec<ResultRow> {
     bywash_sim::run(scenario, &|_, _| ()).expect("it can be played").0.cells
 }
 

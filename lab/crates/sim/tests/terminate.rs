@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use bywash_scenario::{Cell, Law, Scenario};
+use bywash_scenario::{Distribution, ResultRow, Scenario};
 use bywash_units::Span;
 
 fn scenario(long: f64) -> Scenario {
@@ -22,7 +22,8 @@ fn scenario(long: f64) -> Scenario {
 fn answered(scenario: &Scenario) -> [f64; 3] {
     let cells = bywash_sim::run(scenario, &|_, _| ()).expect("it can be simulated").0.cells;
     let of = |label: &str| {
-        let cell: &Cell = cells.iter().find(|cell| cell.policy == label).expect("it is listed");
+        let cell: &ResultRow =
+            cells.iter().find(|cell| cell.policy == label).expect("it is listed");
         cell.completed as f64 / cell.generated as f64
     };
     ["AC", "SERT", "marginal"].map(of)
@@ -57,13 +58,16 @@ fn nearly_all_is_answered_that_any_threshold_could_and_never_less_than_by_the_se
 
 #[test]
 fn where_service_has_no_memory_or_is_always_the_same_nobody_gains_and_nobody_loses() {
-    for law in [Law::Exponential, Law::Constant] {
+    for distribution in [Distribution::Exponential, Distribution::Constant] {
         let mut scenario = scenario(0.05);
-        scenario.classes[0].service = law(Span::from_millis(100)).into();
+        scenario.classes[0].service = distribution(Span::from_millis(100)).into();
         for rho in [0.9, 1.5, 5.0] {
             scenario.rho = vec![rho];
             let [ac, _, marginal] = answered(&scenario);
-            assert!((marginal / ac - 1.0).abs() < 0.01, "{law:?} {rho}: {marginal} beside {ac}");
+            assert!(
+                (marginal / ac - 1.0).abs() < 0.01,
+                "{distribution:?} {rho}: {marginal} beside {ac}"
+            );
         }
     }
 }
@@ -96,7 +100,7 @@ fn requests_that_are_lost_by_time_are_saved_as_those_that_are_lost_by_places() {
         let gain = gain(&scenario);
         assert!(gain > least, "ρ {rho}: {gain}");
     }
-    scenario.classes[0].service = (Law::Exponential)(Span::from_millis(100)).into();
+    scenario.classes[0].service = (Distribution::Exponential)(Span::from_millis(100)).into();
     for rho in [0.9, 1.5, 5.0] {
         scenario.rho = vec![rho];
         let gain = gain(&scenario);

@@ -11,7 +11,7 @@ use bywash_harness::proxy::Plan;
 use bywash_harness::report::{Bench, Common, Report, not_available};
 use bywash_harness::sys;
 use bywash_harness::table::Table;
-use bywash_harness::upstream::{Conduct, Upstream};
+use bywash_harness::upstream::{Behaviour, Upstream};
 use serde_json::{Value, json};
 use std::io;
 use std::process::ExitCode;
@@ -87,7 +87,7 @@ pub fn run(options: &Options) -> io::Result<ExitCode> {
 
 fn measure(kind: Kind, options: &Options, programs: &Programs) -> io::Result<Row> {
     let upstream = Upstream::start()?;
-    upstream.behave(Conduct::After(SERVICE));
+    upstream.set_behaviour(Behaviour::After(SERVICE));
     let mut plan = Plan::new(kind, Task::Forward { limit: LIMIT }, upstream.port(), programs);
     plan.core = Some(PROXY_CORE);
     plan.setup.connections = 8000;

@@ -3,7 +3,7 @@
 
 use bywash_bench::cost::cpu;
 use bywash_bench::{latency, memory};
-use bywash_peer::custody;
+use bywash_peer::child_guard;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -27,7 +27,7 @@ enum What {
 
 fn main() -> ExitCode {
     let options = CommandLine::parse();
-    let result = custody::take().and_then(|()| match &options.what {
+    let result = child_guard::start().and_then(|()| match &options.what {
         None => cpu::run(&options.cpu),
         Some(What::Latency(options)) => latency::run(options),
         Some(What::Memory(options)) => memory::run(options),

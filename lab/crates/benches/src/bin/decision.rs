@@ -4,9 +4,9 @@
 //! an array of as many lines, in the same run on the same machine.
 
 use bywash_bench::decision::counting::Counting;
-use bywash_bench::decision::crowd::Crowd;
+use bywash_bench::decision::loaded_engine::LoadedEngine;
 use bywash_bench::decision::publish::{self, CLASSES};
-use bywash_bench::decision::{BATCH, Cost, Kind, SESSIONS, Stopwatch, Way, chase};
+use bywash_bench::decision::{BATCH, Cost, Kind, PolicyCase, SESSIONS, Stopwatch, chase};
 use bywash_harness::machine::Machine;
 use bywash_harness::table::Table;
 use clap::Parser;
@@ -44,7 +44,7 @@ fn main() -> ExitCode {
 
 /// One line of the table: a cost for each number of [`WAITING`].
 struct Row {
-    way: String,
+    case: String,
     kind: &'static str,
     costs: [Cost; WAITING.len()],
 }
@@ -66,7 +66,7 @@ impl Row {
     fn cells(&self, load: f64) -> Vec<String> {
         let [few, many, most] = self.costs.map(|cost| cost.median);
         let allocations: u64 = self.costs.iter().map(|cost| cost.allocations).sum();
-        let mut cells = vec![self.way.clone(), self.kind.to_owned(), format!("{few:.1}")];
+        let mut cells = vec![self.case.clone(), self.kind.to_owned(), format!("{few:.1}")];
         for ns in [many, most] {
             cells.extend([format!("{ns:.1}"), format!("{:.1}", ns / few)]);
         }
@@ -77,7 +77,7 @@ impl Row {
     fn json(&self) -> Value {
         let costs = self.costs.iter().zip(WAITING);
         let costs: Vec<Value> = costs.map(|(cost, waiting)| cost.json(waiting)).collect();
-        json!({ "policy": self.way, "decision": self.kind, "costs": costs })
+        json!({ "policy": self.case, "decision": self.kind, "costs": costs })
     }
 }
 
@@ -85,10 +85,11 @@ fn run(options: &Options) -> io::Result<()> {
     let machine = Machine::here();
     println!("{}", machine.line());
     let watch = Stopwatch::new(options.batches as usize);
-    let mut rows: Vec<Row> = Way::ALL.into_iter().flat_map(|way| rows_of(way, &watch)).collect();
+    let mut rows: Vec<Row> =
+        PolicyCase::ALL.into_iter().flat_map(|case| rows_of(case, &watch)).collect();
     let costs = WAITING.map(|waiting| chase::load(&watch, waiting));
     let load = costs[WAITING.len() - 1].median;
-    rows.push(Row { way: "(reference)".into(), kind: "one dependent load", costs });
+    rows.push(Row { case: "(reference)".into(), kind: "one dependent load", costs });
     let mut table = Table::new(2, &Row::HEAD);
     for row in &rows {
         table.row(row.cells(load));
@@ -115,17 +116,17 @@ fn run(options: &Options) -> io::Result<()> {
     }
 }
 
-fn rows_of(way: Way, watch: &Stopwatch) -> [Row; Kind::ALL.len()] {
-    eprintln!("{way}");
+fn rows_of(case: PolicyCase, watch: &Stopwatch) -> [Row; Kind::ALL.len()] {
+    eprintln!("{case}");
     let by_size = WAITING.map(|waiting| {
-        let mut crowd = Crowd::new(way, waiting);
-        Kind::ALL.map(|kind| watch.decision(&mut crowd, kind))
+        let mut loaded = LoadedEngine::new(case, waiting);
+        Kind::ALL.map(|kind| watch.decision(&mut loaded, kind))
     });
     let mut kind = 0;
     Kind::ALL.map(|of| {
         let costs = by_size.map(|costs| costs[kind]);
         kind += 1;
-        Row { way: way.to_string(), kind: of.name(), costs }
+        Row { case: case.to_string(), kind: of.name(), costs }
     })
 }
 

@@ -1,17 +1,18 @@
 //! Do ants wait behind elephants on a full line, and what does each way to prevent it cost?
 //!
-//! Needs root, `ip` and `tc`, and a kernel with HTB and TBF; everything happens in networks of its own.
+//! Needs root, `ip` and `tc`, and a kernel with HTB and TBF; everything happens in networks of its
+//! own.
 
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use bywash_bench::lanes::{self, Load, Rates, Seen, Way};
+use bywash_bench::lanes::{self, Load, Rates, Seen, ShapingMethod};
 use bywash_harness::machine::Machine;
 use bywash_harness::stats::{Spread, percentile};
 use bywash_harness::table::Table;
-use bywash_peer::custody;
+use bywash_peer::child_guard;
 use bywash_shaper::BitRate;
 use clap::Parser;
 
@@ -51,7 +52,7 @@ const ELEPHANTS: usize = 8;
 const ANTS: u32 = 40;
 
 fn main() -> ExitCode {
-    match custody::take().and_then(|()| run(&Options::parse())) {
+    match child_guard::start().and_then(|()| run(&Options::parse())) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("lanes: {error}");
@@ -70,25 +71,25 @@ fn run(options: &Options) -> io::Result<()> {
         ant_bytes: 20_000,
         length: Duration::from_secs(options.seconds),
     };
-    let mut ways = vec![
-        ("no elephants", Way::NoElephants),
-        ("unshaped", Way::Unshaped),
-        ("lane", Way::Lane(options.ceiling)),
-        ("lane, no ceiling", Way::Lane(options.total)),
-        ("pacing", Way::Pacing(options.pace)),
-        ("bucket", Way::Bucket(options.ceiling)),
+    let mut methods = vec![
+        ("no elephants", ShapingMethod::NoElephants),
+        ("unshaped", ShapingMethod::Unshaped),
+        ("lane", ShapingMethod::Lane(options.ceiling)),
+        ("lane, no ceiling", ShapingMethod::Lane(options.total)),
+        ("pacing", ShapingMethod::Pacing(options.pace)),
+        ("bucket", ShapingMethod::Bucket(options.ceiling)),
     ];
     let rates = Rates { total: options.total, rate: options.rate };
     let program = options.gateway.as_deref();
     if program.is_some() {
-        ways.retain(|(_, way)| !matches!(way, Way::Pacing(_)));
+        methods.retain(|(_, method)| !matches!(method, ShapingMethod::Pacing(_)));
     }
-    let mut runs = vec![(Vec::new(), Vec::new()); ways.len()];
+    let mut runs = vec![(Vec::new(), Vec::new()); methods.len()];
     for _ in 0..options.rounds {
-        for ((_, way), (runs, after)) in ways.iter().zip(&mut runs) {
-            runs.push(lanes::run(*way, &load, rates, program)?);
-            if *way != Way::NoElephants {
-                after.extend(lanes::after(*way, &load, rates, program)?);
+        for ((_, method), (runs, after)) in methods.iter().zip(&mut runs) {
+            runs.push(lanes::run(*method, &load, rates, program)?);
+            if *method != ShapingMethod::NoElephants {
+                after.extend(lanes::after(*method, &load, rates, program)?);
             }
         }
     }
@@ -98,16 +99,16 @@ fn run(options: &Options) -> io::Result<()> {
          {} with a queue of {} bytes; medians of {} runs of {} s [min–max]\n",
         options.line, options.buffer, options.rounds, options.seconds
     );
-    println!("{}", table(&ways, &runs));
+    println!("{}", table(&methods, &runs));
     Ok(())
 }
 
 /// The last column is of ants that follow an elephant on its connection, with nobody else there.
-fn table(ways: &[(&str, Way)], runs: &[(Vec<Seen>, Vec<f64>)]) -> Table {
+fn table(methods: &[(&str, ShapingMethod)], runs: &[(Vec<Seen>, Vec<f64>)]) -> Table {
     let head =
         ["way", "ants p50 ms", "ants p99 ms", "ants lost", "elephants Mbit/s", "ant after one ms"];
     let mut table = Table::new(1, &head);
-    for ((name, _), (runs, after)) in ways.iter().zip(runs) {
+    for ((name, _), (runs, after)) in methods.iter().zip(runs) {
         let show = |of: &dyn Fn(&Seen) -> Option<f64>, decimals| {
             let spread = Spread::of(runs.iter().filter_map(of));
             spread.map_or("-".to_owned(), |spread| spread.show(decimals))

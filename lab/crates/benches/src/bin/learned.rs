@@ -9,7 +9,7 @@ use std::hint::black_box;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use bywash_bench::decision::crowd::Dice;
+use bywash_bench::decision::loaded_engine::SplitMix64;
 use bywash_engine::session::Sessions;
 use bywash_engine::{
     AddressKey, ClassId, ClassSet, Cursor, Remembered, Service, SessionKey, Slice,
@@ -47,7 +47,7 @@ fn main() -> ExitCode {
 fn table_of(size: u32) -> Sessions {
     let proving = ClassSet::NONE.with(ClassId(1));
     let mut sessions = Sessions::new(size, Span::from_secs(3600), proving);
-    let mut dice = Dice::new(1);
+    let mut rng = SplitMix64::new(1);
     let service = |class, address| Service {
         address: Some(AddressKey(address)),
         ..Service::content(ClassId(class))
@@ -58,7 +58,7 @@ fn table_of(size: u32) -> Sessions {
     }
     for number in 0..u64::from(size) {
         let now = Time::from_nanos(number);
-        let session = dice.below(size.into());
+        let session = rng.below(size.into());
         sessions.served(now, key(session), service(1, session));
     }
     sessions

@@ -5,7 +5,9 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use bywash_bench::levels::{Burner, Cell, Crowd, Phase, Step, Way, costs, ratios, steps};
+use bywash_bench::levels::{
+    Burner, ClientsResult, Execution, Phase, Step, Workload, costs, ratios, steps,
+};
 use bywash_harness::machine::Machine;
 use bywash_harness::stats::Spread;
 use bywash_harness::table::Table;
@@ -40,7 +42,7 @@ enum What {
         threads: Option<u32>,
         /// Thread that runs a request
         #[arg(long, value_enum, default_value = "submit")]
-        way: Way,
+        way: Execution,
         /// Promised ratio
         #[arg(long, default_value_t = 0.5)]
         target: f64,
@@ -64,18 +66,18 @@ fn main() -> ExitCode {
     match Options::parse().what {
         What::Spawn { rounds } => spawn(rounds as usize),
         What::Ratio { clients, rounds, threads, way, target, seconds } => {
-            let crowd = Crowd {
+            let workload = Workload {
                 threads: threads.unwrap_or_else(suggested_threads),
-                way,
+                execution: way,
                 most: 6,
                 // As many for each processor as fit the seed's table.
-                places: (processors() * 5).div_ceil(2),
+                concurrency: (processors() * 5).div_ceil(2),
                 tasks: 10,
                 mean_ms: 5.0,
                 target,
                 lasts: Duration::from_secs_f64(seconds),
             };
-            ratio(&crowd, &clients, rounds);
+            ratio(&workload, &clients, rounds);
         }
         What::Step { rounds, seconds } => step(rounds, seconds),
     }
@@ -101,7 +103,7 @@ fn spawn(rounds: usize) {
     println!("medians of {rounds} rounds\n{table}");
 }
 
-fn ratio(crowd: &Crowd, clients: &[usize], rounds: u32) {
+fn ratio(workload: &Workload, clients: &[usize], rounds: u32) {
     let burner = Burner::calibrated();
     let head = [
         "clients",
@@ -118,9 +120,9 @@ fn ratio(crowd: &Crowd, clients: &[usize], rounds: u32) {
     ];
     let mut table = Table::new(0, &head);
     for clients in clients {
-        let cells: Vec<[Cell; 2]> =
-            (0..u64::from(rounds)).map(|round| ratios(crowd, burner, *clients, round)).collect();
-        let spread = |of: &dyn Fn(&[Cell; 2]) -> f64| {
+        let cells: Vec<[ClientsResult; 2]> =
+            (0..u64::from(rounds)).map(|round| ratios(workload, burner, *clients, round)).collect();
+        let spread = |of: &dyn Fn(&[ClientsResult; 2]) -> f64| {
             Spread::of(cells.iter().map(of)).expect("there is at least one round")
         };
         let ours = spread(&|[_, ours]| ours.ratio());
@@ -138,10 +140,10 @@ fn ratio(crowd: &Crowd, clients: &[usize], rounds: u32) {
             format!("{:.2}", spread(&|[_, ours]| ours.goal.map_or(0.0, |goal| goal.effort)).median),
         ]);
     }
-    let (threads, seconds) = (crowd.threads, crowd.lasts.as_secs_f64());
+    let (threads, seconds) = (workload.threads, workload.lasts.as_secs_f64());
     println!(
         "medians of {rounds} rounds of {seconds} s; {threads} threads, goal {}\n{table}",
-        crowd.target
+        workload.target
     );
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 
-use bywash_harness::dial;
+use bywash_harness::client_socket;
 use bywash_harness::tls;
 
 /// Clients at once: enough that the proxy always has one to work on.
@@ -31,9 +31,9 @@ impl Handshakes {
         let threads = (0..CLIENTS).map(|n| {
             let (client, done, stop) = (client.clone(), Arc::clone(&done), Arc::clone(&stop));
             thread::spawn(move || {
-                let mut sources = (n..SOURCES).step_by(CLIENTS).cycle().map(dial::address);
+                let mut sources = (n..SOURCES).step_by(CLIENTS).cycle().map(client_socket::address);
                 while let Some(source) = sources.next().filter(|_| !stop.load(Ordering::Relaxed)) {
-                    client.connect(dial::connect_from(source, port)?)?;
+                    client.connect(client_socket::connect_from(source, port)?)?;
                     done.fetch_add(1, Ordering::Relaxed);
                 }
                 Ok(())

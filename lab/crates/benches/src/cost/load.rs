@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 
 use bywash_harness::http::{self, Head, message_length};
 use bywash_harness::sys::Epoll;
-use bywash_harness::tls::{self, Wire};
+use bywash_harness::tls::{self, MaybeTlsStream};
 
 /// How often the thread looks whether it is to end.
 const LOOK: i32 = 100;
@@ -84,12 +84,12 @@ struct Target {
 }
 
 impl Target {
-    fn connect(&self) -> io::Result<Wire> {
+    fn connect(&self) -> io::Result<MaybeTlsStream> {
         let stream = TcpStream::connect(("127.0.0.1", self.port))?;
         stream.set_nodelay(true)?;
         let wire = match &self.tls {
-            Some(tls) => Wire::Tls(Box::new(tls.connect(stream)?)),
-            None => Wire::Clear(stream),
+            Some(tls) => MaybeTlsStream::Tls(Box::new(tls.connect(stream)?)),
+            None => MaybeTlsStream::Clear(stream),
         };
         wire.socket().set_nonblocking(true)?;
         Ok(wire)
@@ -106,11 +106,13 @@ fn drive(target: &Target, status: &str, counters: &Counters, stop: &AtomicBool) 
     while !stop.load(Ordering::Relaxed) {
         epoll.wait(LOOK, &mut ready)?;
         for &token in &ready {
-            match clients[token].turn(&mut room)? {
-                Turn::Waiting => {}
-                Turn::Answered(got) if got == status.as_bytes() => count(&counters.expected),
-                Turn::Answered(_) => count(&counters.unexpected),
-                Turn::Ended { in_request } => {
+            match clients[token].on_ready(&mut room)? {
+                ReadyOutcome::Waiting => {}
+                ReadyOutcome::Answered(got) if got == status.as_bytes() => {
+                    count(&counters.expected)
+                }
+                ReadyOutcome::Answered(_) => count(&counters.unexpected),
+                ReadyOutcome::Ended { in_request } => {
                     count(if in_request { &counters.unexpected } else { &counters.reopened });
                     clients[token] = Client::open(target, token, &epoll)?;
                 }
@@ -126,7 +128,7 @@ fn count(counter: &AtomicU64) {
 
 /// What one readiness of a connection came to.
 #[derive(Debug, PartialEq, Eq)]
-enum Turn {
+enum ReadyOutcome {
     /// The answer is not complete.
     Waiting,
     /// An answer with this status; the next request, if there can be one, is on its way.
@@ -138,7 +140,7 @@ enum Turn {
 
 #[derive(Debug)]
 struct Client {
-    wire: Wire,
+    wire: MaybeTlsStream,
     unread: Vec<u8>,
     last: Shape,
 }
@@ -181,18 +183,18 @@ impl Client {
         self.wire.write_all(REQUEST)
     }
 
-    fn turn(&mut self, room: &mut [u8]) -> io::Result<Turn> {
+    fn on_ready(&mut self, room: &mut [u8]) -> io::Result<ReadyOutcome> {
         match self.wire.read(room) {
-            Ok(0) => return Ok(Turn::Ended { in_request: !self.last.closing }),
+            Ok(0) => return Ok(ReadyOutcome::Ended { in_request: !self.last.closing }),
             Ok(count) => self.unread.extend_from_slice(&room[..count]),
-            Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(Turn::Waiting),
+            Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(ReadyOutcome::Waiting),
             Err(e) if e.kind() == ErrorKind::ConnectionReset => {
-                return Ok(Turn::Ended { in_request: !self.last.closing });
+                return Ok(ReadyOutcome::Ended { in_request: !self.last.closing });
             }
             Err(e) => return Err(e),
         }
         if !self.last.fits(&self.unread) {
-            let Some(shape) = Shape::of(&self.unread) else { return Ok(Turn::Waiting) };
+            let Some(shape) = Shape::of(&self.unread) else { return Ok(ReadyOutcome::Waiting) };
             self.last = shape;
         }
         let status = status(&self.unread);
@@ -200,7 +202,7 @@ impl Client {
         if !self.last.closing {
             self.ask()?;
         }
-        Ok(Turn::Answered(status))
+        Ok(ReadyOutcome::Answered(status))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The reference: what a load costs that must wait for the one before.
 
 use super::{BATCH, Cost, Stopwatch};
-use crate::decision::crowd::Dice;
+use crate::decision::loaded_engine::SplitMix64;
 use std::hint;
 
 /// One cache line that says where the next is.
@@ -11,25 +11,25 @@ struct Line {
     next: u32,
 }
 
-/// A walk through all lines in random order.
+/// A pointer chase through all lines in random order.
 #[derive(Debug)]
-struct Walk {
+struct PointerChase {
     lines: Vec<Line>,
     at: u32,
 }
 
-impl Walk {
+impl PointerChase {
     /// One cycle through all lines (Sattolo's shuffle).
-    fn new(lines: u32, dice: &mut Dice) -> Self {
+    fn new(lines: u32, rng: &mut SplitMix64) -> Self {
         let mut order: Vec<u32> = (0..lines).collect();
         for i in (1..lines as usize).rev() {
-            order.swap(i, dice.below(i as u64) as usize);
+            order.swap(i, rng.below(i as u64) as usize);
         }
         let lines = order.into_iter().map(|next| Line { next }).collect();
         Self { lines, at: 0 }
     }
 
-    fn go(&mut self) {
+    fn run_batch(&mut self) {
         for _ in 0..BATCH {
             self.at = hint::black_box(self.lines[self.at as usize].next);
         }
@@ -38,8 +38,8 @@ impl Walk {
 
 /// One load from an array of so many cache lines.
 pub fn load(watch: &Stopwatch, lines: u32) -> Cost {
-    let mut walk = Walk::new(lines, &mut Dice::new(1));
-    watch.measure(&mut walk, |_| (), |walk, ()| walk.go(), |_, ()| ())
+    let mut chase = PointerChase::new(lines, &mut SplitMix64::new(1));
+    watch.measure(&mut chase, |_| (), |chase, ()| chase.run_batch(), |_, ()| ())
 }
 
 #[cfg(test)]
@@ -47,11 +47,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_walk_comes_to_every_line_before_it_comes_back() {
-        let mut walk = Walk::new(1_000, &mut Dice::new(7));
+    fn a_chase_comes_to_every_line_before_it_comes_back() {
+        let mut chase = PointerChase::new(1_000, &mut SplitMix64::new(7));
         for step in 1..=1_000 / BATCH {
-            walk.go();
-            assert_eq!(walk.at == 0, step * BATCH == 1_000, "after {step} batches");
+            chase.run_batch();
+            assert_eq!(chase.at == 0, step * BATCH == 1_000, "after {step} batches");
         }
     }
 }

@@ -16,7 +16,7 @@
 
 pub mod chase;
 pub mod counting;
-pub mod crowd;
+pub mod loaded_engine;
 pub mod publish;
 
 use std::fmt;
@@ -26,7 +26,7 @@ use std::time::Instant;
 use bywash_harness::stats;
 use serde_json::{Value, json};
 
-use crowd::Crowd;
+use loaded_engine::LoadedEngine;
 
 /// Decisions in a batch.
 pub const BATCH: usize = 5;
@@ -35,7 +35,7 @@ pub const SESSIONS: u32 = 65_536;
 
 /// A policy in a state in which it decides differently.
 #[derive(Clone, Copy, Debug)]
-pub struct Way {
+pub struct PolicyCase {
     /// Its name in the catalogue.
     pub policy: &'static str,
     /// Whether it is made to see overload.
@@ -56,7 +56,7 @@ pub enum Site {
     Stoppable,
 }
 
-impl Way {
+impl PolicyCase {
     /// Every policy of the catalogue; twice those that order otherwise in overload; and the first with many
     /// classes.
     pub const ALL: [Self; 9] = [
@@ -72,7 +72,7 @@ impl Way {
     ];
 }
 
-impl fmt::Display for Way {
+impl fmt::Display for PolicyCase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let site = match self.site {
             Site::Small => "",
@@ -174,26 +174,26 @@ impl Stopwatch {
         Cost { median: at(0.5), p99: at(0.99), allocations }
     }
 
-    /// What a decision of this kind takes in this crowd.
-    pub fn decision(&self, crowd: &mut Crowd, kind: Kind) -> Cost {
+    /// What a decision of this kind takes in this engine.
+    pub fn decision(&self, loaded: &mut LoadedEngine, kind: Kind) -> Cost {
         match kind {
             Kind::Arrive => self.measure(
-                crowd,
-                Crowd::newcomers,
-                |crowd, batch| crowd.arrive(batch),
-                |crowd, batch| crowd.replace_by_new(&batch),
+                loaded,
+                LoadedEngine::newcomers,
+                |loaded, batch| loaded.arrive(batch),
+                |loaded, batch| loaded.replace_by_new(&batch),
             ),
             Kind::Next => self.measure(
-                crowd,
-                Crowd::prepare,
-                |crowd, ()| crowd.turn_over(),
-                |crowd, ()| crowd.refill(),
+                loaded,
+                LoadedEngine::prepare,
+                |loaded, ()| loaded.turn_over(),
+                |loaded, ()| loaded.refill(),
             ),
             Kind::Leave => self.measure(
-                crowd,
-                Crowd::leavers,
-                |crowd, batch| crowd.leave(batch),
-                |crowd, batch| crowd.come_back(&batch),
+                loaded,
+                LoadedEngine::leavers,
+                |loaded, batch| loaded.leave(batch),
+                |loaded, batch| loaded.come_back(&batch),
             ),
         }
     }

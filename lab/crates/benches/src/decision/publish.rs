@@ -10,7 +10,7 @@ use bywash_engine::{Class, ClassId, ClassSet, Counts, Learn, Learning, Tier};
 use bywash_harness::stats;
 use bywash_units::{Span, Time, Utility};
 
-use super::crowd::Dice;
+use super::loaded_engine::SplitMix64;
 
 /// So many classes; the last is as many as there can be.
 pub const CLASSES: [usize; 3] = [8, 32, ClassSet::MOST];
@@ -25,11 +25,11 @@ pub fn publish() -> [f64; CLASSES.len()] {
 /// Microseconds in which what is known of how long requests of one class take is brought up to date, the
 /// median.
 pub fn refresh() -> f64 {
-    let (mut survival, mut dice) = (Survival::default(), Dice::new(1));
+    let (mut survival, mut rng) = (Survival::default(), SplitMix64::new(1));
     let mut sample = Vec::new();
     for _ in 0..ROUNDS {
         for _ in 0..100 {
-            survival.learn(Span::from_millis(1 + dice.below(2_000)), dice.below(4) > 0);
+            survival.learn(Span::from_millis(1 + rng.below(2_000)), rng.below(4) > 0);
         }
         let start = Instant::now();
         survival.refresh();
@@ -40,10 +40,10 @@ pub fn refresh() -> f64 {
 
 /// Nanoseconds in which as many classes as there can be are asked what their requests promise, the median.
 pub fn ask() -> f64 {
-    let (mut marginal, mut dice) = (Marginal::default(), Dice::new(1));
+    let (mut marginal, mut rng) = (Marginal::default(), SplitMix64::new(1));
     let classes = || (0..ClassSet::MOST as u8).map(ClassId);
     for class in classes().cycle().take(100 * ClassSet::MOST) {
-        let took = Span::from_millis(1 + dice.below(2_000));
+        let took = Span::from_millis(1 + rng.below(2_000));
         marginal.ended(Ran { class, took, fate: Fate::Done });
     }
     let mut sample = Vec::new();
@@ -60,8 +60,8 @@ pub fn ask() -> f64 {
 /// Rules of the largest classifier: 64 classes with eight patterns each.
 pub const RULES: [usize; 3] = [8, 64, 512];
 
-/// Nanoseconds in which a request is classified with each number of [`RULES`], the median: of a path without parameters,
-/// of one that no rule is for, and of one whose class a parameter tells.
+/// Nanoseconds in which a request is classified with each number of [`RULES`], the median: of a path without
+/// parameters, of one that no rule is for, and of one whose class a parameter tells.
 pub fn classify() -> [[f64; 3]; RULES.len()] {
     RULES.map(|count| {
         let text = |at: usize| match at % 4 {
@@ -91,12 +91,12 @@ pub fn classify() -> [[f64; 3]; RULES.len()] {
 fn with(count: usize) -> f64 {
     let classes: Vec<Class> = (0..count).map(class).collect();
     let mut learning = Learning::new(count, Learn::default());
-    let mut dice = Dice::new(1);
+    let mut rng = SplitMix64::new(1);
     let mut sample = Vec::new();
     for round in 1..=ROUNDS {
         // Everything leads to everything, so nothing is left out of the computation.
         for class in 0..count {
-            let mut next = || (0..count).map(|_| dice.below(1000) as f64).collect::<Vec<_>>();
+            let mut next = || (0..count).map(|_| rng.below(1000) as f64).collect::<Vec<_>>();
             let visits = 600.0 * count as f64;
             let (later, first) = ((visits, next()), (visits, next()));
             let orders = if class == 0 { 1000.0 } else { 0.0 };

@@ -14,7 +14,7 @@ use std::time::Duration;
 use bywash_harness::http;
 use bywash_peer::{Kind, Running, Scratch};
 
-use super::{Load, Rates, Way};
+use super::{Load, Rates, ShapingMethod};
 
 /// In a network of its own every port is free.
 const CLIENTS: &str = "10.77.1.1:8080";
@@ -24,19 +24,19 @@ const BOUND: Duration = Duration::from_secs(20);
 /// The gateway, and all that it needs. To be made, used and dropped where it is to be, by one thread: it ends with it.
 pub(super) struct Site {
     gateway: Running,
-    way: Way,
+    method: ShapingMethod,
     // Its file and its log are there.
     _scratch: Scratch,
 }
 
 impl Site {
     pub(super) fn start(
-        way: Way,
+        method: ShapingMethod,
         load: &Load,
         Rates { total, rate }: Rates,
         program: &Path,
     ) -> io::Result<Self> {
-        if let Way::Lane(ceiling) = way {
+        if let ShapingMethod::Lane(ceiling) = method {
             let rates = format!("--total {total} --elephants {rate} --ceiling {ceiling}");
             let words = format!("shaper install --device v0 {rates}");
             let output = Command::new(program).args(words.split(' ')).output()?;
@@ -47,12 +47,12 @@ impl Site {
         let application = application(load)?;
         let scratch = Scratch::new("lanes")?;
         let file = scratch.join(Kind::Bywash.config_name());
-        fs::write(&file, configuration(way, load, application))?;
+        fs::write(&file, configuration(method, load, application))?;
         let mut command = Command::new(program);
         command.args(Kind::Bywash.arguments(&file));
         let mut gateway = Running::start("bywash", command, &scratch.join("log"), None)?;
         gateway.wait_port(OPERATORS)?;
-        Ok(Self { gateway, way, _scratch: scratch })
+        Ok(Self { gateway, method, _scratch: scratch })
     }
 
     pub(super) fn address() -> SocketAddr {
@@ -71,10 +71,12 @@ impl Site {
             value.is_some_and(|value| value != "0")
         };
         let (lane, bucket) = (held("yes"), held("not_installed"));
-        let right = match self.way {
-            Way::Lane(_) => lane && !bucket,
-            Way::Bucket(_) => bucket && !lane,
-            Way::NoElephants | Way::Unshaped | Way::Pacing(_) => !lane && !bucket,
+        let right = match self.method {
+            ShapingMethod::Lane(_) => lane && !bucket,
+            ShapingMethod::Bucket(_) => bucket && !lane,
+            ShapingMethod::NoElephants | ShapingMethod::Unshaped | ShapingMethod::Pacing(_) => {
+                !lane && !bucket
+            }
         };
         if right {
             self.gateway.stop(BOUND)
@@ -85,10 +87,10 @@ impl Site {
 }
 
 /// Elephants may all run at once, and ants beside them: what is measured is the line.
-fn configuration(way: Way, load: &Load, application: SocketAddr) -> String {
-    let rate = match way {
-        Way::Lane(rate) | Way::Bucket(rate) => Some(rate),
-        Way::NoElephants | Way::Unshaped | Way::Pacing(_) => None,
+fn configuration(method: ShapingMethod, load: &Load, application: SocketAddr) -> String {
+    let rate = match method {
+        ShapingMethod::Lane(rate) | ShapingMethod::Bucket(rate) => Some(rate),
+        ShapingMethod::NoElephants | ShapingMethod::Unshaped | ShapingMethod::Pacing(_) => None,
     };
     let rule = rate.map_or(String::new(), |rate| {
         let elephants = load.elephants.max(1);

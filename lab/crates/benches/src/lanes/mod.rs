@@ -1,11 +1,11 @@
 //! Do ants wait behind elephants on a line that is full, and what does each way to prevent it cost?
 //!
-//! Three networks in a row: the server's, a router's, the clients'. The line is the router's way to the
-//! clients: so many bits, and a queue in front of it that drops what does not fit, as routers have. The
-//! server shapes its own way out, below that. Elephants ask again as soon as they have their answer; ants
-//! come at fixed moments, whatever becomes of those before, each on a connection of its own, and are timed
-//! from the moment they were due. Sockets are plain ones: what is measured is the kernel, not a server. Or the gateway is
-//! the server (`gateway.rs`): then it is all of it together.
+//! Three networks in a row: the server's, a router's, the clients'. The line is the router's way to the clients: so
+//! many bits, and a queue in front of it that drops what does not fit, as routers have. The server shapes its own way
+//! out, below that. Elephants ask again as soon as they have their answer; ants come at fixed moments, whatever becomes
+//! of those before, each on a connection of its own, and are timed from the moment they were due. Sockets are plain
+//! ones: what is measured is the kernel, not a server. Or the gateway is the server (`gateway.rs`): then it is all of
+//! it together.
 
 mod clients;
 mod gateway;
@@ -44,7 +44,7 @@ pub struct Load {
 
 /// How elephants are held back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum ShapingMethod {
     /// There are none.
     NoElephants,
     /// Not at all.
@@ -67,18 +67,28 @@ pub struct Rates {
 }
 
 /// One run of one way, with plain sockets, or this program as the gateway.
-pub fn run(way: Way, load: &Load, rates: Rates, program: Option<&Path>) -> io::Result<Seen> {
-    let elephants = if way == Way::NoElephants { 0 } else { load.elephants };
-    behind(way, load, rates, program, |server| clients::run(server, elephants, load))
+pub fn run(
+    method: ShapingMethod,
+    load: &Load,
+    rates: Rates,
+    program: Option<&Path>,
+) -> io::Result<Seen> {
+    let elephants = if method == ShapingMethod::NoElephants { 0 } else { load.elephants };
+    behind(method, load, rates, program, |server| clients::run(server, elephants, load))
 }
 
 /// Milliseconds of ants that come after an elephant on the same connection, on a line that is theirs.
-pub fn after(way: Way, load: &Load, rates: Rates, program: Option<&Path>) -> io::Result<Vec<f64>> {
-    behind(way, load, rates, program, |server| clients::in_turn(server, load))
+pub fn after(
+    method: ShapingMethod,
+    load: &Load,
+    rates: Rates,
+    program: Option<&Path>,
+) -> io::Result<Vec<f64>> {
+    behind(method, load, rates, program, |server| clients::in_turn(server, load))
 }
 
 fn behind<T: Send>(
-    way: Way,
+    method: ShapingMethod,
     load: &Load,
     rates: Rates,
     program: Option<&Path>,
@@ -87,15 +97,15 @@ fn behind<T: Send>(
     let networks = Networks::new(load)?;
     if let Some(program) = program {
         return networks.server.within(|| {
-            let site = gateway::Site::start(way, load, rates, program)?;
+            let site = gateway::Site::start(method, load, rates, program)?;
             let server = Server { address: gateway::Site::address(), speaks_http: true };
             let seen = networks.clients.within(|| clients(server));
             site.stop()?;
             seen
         });
     }
-    let held = networks.server.within(|| hold(way, rates))?;
-    let server = networks.server.within(|| server::start(Means::of(way)?, load))?;
+    let held = networks.server.within(|| hold(method, rates))?;
+    let server = networks.server.within(|| server::start(ServerShaping::of(method)?, load))?;
     let asked = Server { address: server.address(), speaks_http: false };
     let seen = networks.clients.within(|| clients(asked));
     networks.server.within(|| server.stop())?;
@@ -103,8 +113,8 @@ fn behind<T: Send>(
     seen
 }
 
-fn hold(way: Way, Rates { total, rate }: Rates) -> io::Result<Option<Held>> {
-    let Way::Lane(ceiling) = way else { return Ok(None) };
+fn hold(method: ShapingMethod, Rates { total, rate }: Rates) -> io::Result<Option<Held>> {
+    let ShapingMethod::Lane(ceiling) = method else { return Ok(None) };
     let device = "v0".parse().map_err(io::Error::other)?;
     let plan = Plan::new(device, total, rate, ceiling).map_err(io::Error::other)?;
     Held::take(plan).map(Some).map_err(io::Error::other)
@@ -112,7 +122,7 @@ fn hold(way: Way, Rates { total, rate }: Rates) -> io::Result<Option<Held>> {
 
 /// What the server holds elephants back with.
 #[derive(Debug)]
-enum Means {
+enum ServerShaping {
     Nothing,
     Shaper(Shaper),
     Bucket(Mutex<Bucket>),
@@ -121,9 +131,9 @@ enum Means {
 /// What leaves a bucket that was full.
 const BURST: u32 = 64 << 10;
 
-impl Means {
+impl ServerShaping {
     /// To be called where the server is.
-    fn of(way: Way) -> io::Result<Self> {
+    fn of(method: ShapingMethod) -> io::Result<Self> {
         let shaper = |pace, wanted: fn(Shaping) -> bool| {
             let shaper = Shaper::open(pace);
             let right = wanted(shaper.shaping());
@@ -135,11 +145,13 @@ impl Means {
             };
             if right { Ok(Self::Shaper(shaper)) } else { Err(wrong()) }
         };
-        match way {
-            Way::NoElephants | Way::Unshaped => Ok(Self::Nothing),
-            Way::Lane(ceiling) => shaper(ceiling, |shaping| shaping == Shaping::Priority),
-            Way::Pacing(pace) => shaper(pace, |shaping| matches!(shaping, Shaping::Pacing(_))),
-            Way::Bucket(rate) => Ok(Self::Bucket(Mutex::new(Bucket::new(rate, BURST)))),
+        match method {
+            ShapingMethod::NoElephants | ShapingMethod::Unshaped => Ok(Self::Nothing),
+            ShapingMethod::Lane(ceiling) => shaper(ceiling, |shaping| shaping == Shaping::Priority),
+            ShapingMethod::Pacing(pace) => {
+                shaper(pace, |shaping| matches!(shaping, Shaping::Pacing(_)))
+            }
+            ShapingMethod::Bucket(rate) => Ok(Self::Bucket(Mutex::new(Bucket::new(rate, BURST)))),
         }
     }
 }

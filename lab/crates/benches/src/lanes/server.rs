@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use bywash_shaper::{Lane, Mark};
 use bywash_units::{Span, Time};
 
-use super::{Load, Means};
+use super::{Load, ServerShaping};
 
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -24,7 +24,7 @@ pub(super) struct Server {
 }
 
 /// To be called where it is to listen.
-pub(super) fn start(means: Means, load: &Load) -> io::Result<Server> {
+pub(super) fn start(means: ServerShaping, load: &Load) -> io::Result<Server> {
     let listener = TcpListener::bind("10.77.1.1:0")?;
     let address = listener.local_addr()?;
     let site = Arc::new(Site { means, load: load.clone(), begun: Instant::now() });
@@ -56,7 +56,7 @@ impl Server {
 }
 
 struct Site {
-    means: Means,
+    means: ServerShaping,
     load: Load,
     begun: Instant,
 }
@@ -71,7 +71,7 @@ impl Site {
                 b'e' => (Lane::Elephant, self.load.elephant_bytes),
                 _ => (Lane::Ant, self.load.ant_bytes),
             };
-            if let Means::Shaper(shaper) = &self.means {
+            if let ServerShaping::Shaper(shaper) = &self.means {
                 shaper.lane(&connection, &mut mark, lane)?;
             }
             self.answer(&mut connection, lane, bytes)?;
@@ -93,13 +93,13 @@ impl Site {
     }
 
     fn wait_for(&self, bytes: usize) {
-        let Means::Bucket(bucket) = &self.means else { return };
+        let ServerShaping::Bucket(bucket) = &self.means else { return };
         let now = Time::ZERO + Span::from(self.begun.elapsed());
         let mut bucket = bucket.lock().unwrap_or_else(PoisonError::into_inner);
-        let moment = bucket.take(now, bytes as u32);
+        let ready_at = bucket.take(now, bytes as u32);
         drop(bucket);
-        if let Some(moment) = moment {
-            thread::sleep(moment.since(now).to_std());
+        if let Some(ready_at) = ready_at {
+            thread::sleep(ready_at.since(now).to_std());
         }
     }
 }

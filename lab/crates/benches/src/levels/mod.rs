@@ -1,12 +1,12 @@
 //! Levels: what a pool's threads cost beside rayon's, and whether it keeps its goals on the processors that there are.
 
-mod crowd;
 mod spawn;
 mod step;
+mod workload;
 
-pub use crowd::{Cell, Crowd, Way, ratios};
 pub use spawn::{Cost, costs};
 pub use step::{Phase, Step, steps};
+pub use workload::{ClientsResult, Execution, Workload, ratios};
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -47,9 +47,9 @@ fn burn(rounds: u64) {
 
 /// Numbers between 0 and 1, the same for the same seed.
 #[derive(Clone, Debug)]
-struct Dice(u64);
+struct SplitMix64(u64);
 
-impl Dice {
+impl SplitMix64 {
     fn next(&mut self) -> f64 {
         // SplitMix64.
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use bywash_levels::{Goal, Level, Pool, Verdict};
 
-use super::{Burner, Dice};
+use super::{Burner, SplitMix64};
 
 /// What is played.
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +68,7 @@ pub fn steps(step: &Step, burner: Burner, seed: u64) -> Vec<Phase> {
         .build();
     let pool = pool.expect("the settings are constant and valid");
     let answers: Arc<Mutex<Vec<Answer>>> = Arc::default();
-    let mut dice = Dice(seed);
+    let mut rng = SplitMix64(seed);
     let mut phases = Vec::new();
     let capacity = f64::from(step.processors) * 1000.0 / step.mean_ms;
     for (number, load) in [step.before, step.between, step.before].into_iter().enumerate() {
@@ -76,7 +76,7 @@ pub fn steps(step: &Step, burner: Burner, seed: u64) -> Vec<Phase> {
         let begun = Instant::now();
         let mut next = 0.0;
         loop {
-            next += dice.exponential(1.0 / (load * capacity));
+            next += rng.exponential(1.0 / (load * capacity));
             let at = Duration::from_secs_f64(next);
             if at >= step.lasts {
                 break;
@@ -87,7 +87,7 @@ pub fn steps(step: &Step, burner: Burner, seed: u64) -> Vec<Phase> {
                     phase.infeasible.get_or_insert(begun.elapsed());
                 }
             });
-            hand_in(step, burner, &pool, &mut dice, (begun + at, number), &answers);
+            hand_in(step, burner, &pool, &mut rng, (begun + at, number), &answers);
             phase.requests += 1;
         }
         phases.push(phase);
@@ -116,12 +116,12 @@ fn hand_in(
     step: &Step,
     burner: Burner,
     pool: &Pool,
-    dice: &mut Dice,
+    rng: &mut SplitMix64,
     (due, phase): (Instant, usize),
     answers: &Arc<Mutex<Vec<Answer>>>,
 ) {
-    let level = usize::from(dice.next() >= step.high);
-    let each = dice.exponential(step.mean_ms) / step.tasks as f64;
+    let level = usize::from(rng.next() >= step.high);
+    let each = rng.exponential(step.mean_ms) / step.tasks as f64;
     let (tasks, answers) = (step.tasks, Arc::clone(answers));
     let handed_in = pool.submit(["high", "low"][level], move |request| {
         request.scope(|scope| (0..tasks).for_each(|_| scope.spawn(move || burner.work(each))));

@@ -1,8 +1,8 @@
 //! The loop itself: sends what is due, reads what has come, sends home whose patience is over.
 
-use super::exchange::{Exchange, Request, Turn};
+use super::exchange::{Exchange, ReadyOutcome, Request};
 use super::{Answer, End, Load, Reuse};
-use crate::dial;
+use crate::client_socket;
 use crate::sys::{self, Epoll};
 use std::collections::VecDeque;
 use std::io;
@@ -28,11 +28,11 @@ pub(super) fn run(load: &Load, start: Instant) -> io::Result<Vec<Answer>> {
             driver.send(number, start + due)?;
             number += 1;
         }
-        driver.send_home();
+        driver.expire_patience();
         let next = dues.peek().map(|due| start + *due);
         driver.epoll.wait_for(driver.pause(next), &mut ready)?;
         for &token in &ready {
-            driver.turn(token);
+            driver.on_ready(token);
         }
     }
     Ok(driver.answers)
@@ -43,9 +43,9 @@ struct Driver<'a> {
     start: Instant,
     epoll: Epoll,
     connections: Vec<Option<Exchange>>,
-    /// Places without a connection.
+    /// Slots without a connection.
     free: Vec<usize>,
-    /// Places whose connection carries nothing, the one that has been longest so first.
+    /// Slots whose connection carries nothing, the one that has been longest so first.
     idle: VecDeque<usize>,
     /// When patience is over, whose, and on which connection: in that order, as all have the same.
     patience: VecDeque<(Instant, usize, usize)>,
@@ -76,17 +76,17 @@ impl<'a> Driver<'a> {
     fn open_ahead(&mut self) -> io::Result<()> {
         let Reuse::Turns(count) = self.load.reuse else { return Ok(()) };
         for _ in 0..count {
-            let place = self.open()?;
-            self.idle.extend(place);
+            let slot = self.open()?;
+            self.idle.extend(slot);
         }
         Ok(())
     }
 
-    /// The place of a new connection; `None` if the connect is refused at once.
+    /// The slot of a new connection; `None` if the connect is refused at once.
     fn open(&mut self) -> io::Result<Option<usize>> {
         let source = match self.load.sources.len() {
             0 => Ipv4Addr::LOCALHOST,
-            count => dial::address(self.load.sources.start + self.opened % count),
+            count => client_socket::address(self.load.sources.start + self.opened % count),
         };
         self.opened += 1;
         let exchange = match Exchange::open(source, self.load.port) {
@@ -94,13 +94,13 @@ impl<'a> Driver<'a> {
             Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => return Ok(None),
             Err(e) => return Err(e),
         };
-        let place = self.free.pop().unwrap_or(self.connections.len());
-        self.epoll.add_changes(&exchange.stream, place)?;
-        if place == self.connections.len() {
+        let slot = self.free.pop().unwrap_or(self.connections.len());
+        self.epoll.add_changes(&exchange.stream, slot)?;
+        if slot == self.connections.len() {
             self.connections.push(None);
         }
-        self.connections[place] = Some(exchange);
-        Ok(Some(place))
+        self.connections[slot] = Some(exchange);
+        Ok(Some(slot))
     }
 
     fn send(&mut self, number: usize, due: Instant) -> io::Result<()> {
@@ -111,39 +111,39 @@ impl<'a> Driver<'a> {
         };
         let idle = if fresh { None } else { self.idle.pop_front() };
         let request = Request { number, due, sent: Instant::now() };
-        let place = match idle {
-            Some(place) => Some(place),
+        let slot = match idle {
+            Some(slot) => Some(slot),
             None => self.open()?,
         };
-        let Some(place) = place else {
-            self.note(&request, End::Refused);
+        let Some(slot) = slot else {
+            self.record(&request, End::Refused);
             return Ok(());
         };
-        if let Some(exchange) = &mut self.connections[place] {
-            exchange.ask(request);
+        if let Some(exchange) = &mut self.connections[slot] {
+            exchange.start_request(request);
             self.under_way += 1;
-            self.patience.push_back((due + self.load.patience, number, place));
+            self.patience.push_back((due + self.load.patience, number, slot));
         }
         Ok(())
     }
 
-    fn turn(&mut self, place: usize) {
-        let Some(Some(exchange)) = self.connections.get_mut(place) else { return };
-        match exchange.turn(&mut self.room) {
-            Turn::Waiting => {}
-            Turn::Closed => {
-                self.close(place);
-                self.idle.retain(|&idle| idle != place);
+    fn on_ready(&mut self, slot: usize) {
+        let Some(Some(exchange)) = self.connections.get_mut(slot) else { return };
+        match exchange.on_ready(&mut self.room) {
+            ReadyOutcome::Waiting => {}
+            ReadyOutcome::Closed => {
+                self.close(slot);
+                self.idle.retain(|&idle| idle != slot);
             }
-            Turn::Ended { end, open } => self.end(place, end, open),
+            ReadyOutcome::Ended { end, open } => self.end(slot, end, open),
         }
     }
 
-    fn end(&mut self, place: usize, end: End, open: bool) {
-        let exchange = self.connections[place].as_mut();
+    fn end(&mut self, slot: usize, end: End, open: bool) {
+        let exchange = self.connections[slot].as_mut();
         if let Some(request) = exchange.and_then(|exchange| exchange.request.take()) {
             self.under_way -= 1;
-            self.note(&request, end);
+            self.record(&request, end);
         }
         let wanted = match self.load.reuse {
             Reuse::Turns(_) => true,
@@ -152,27 +152,27 @@ impl<'a> Driver<'a> {
             Reuse::Half => self.idle.len() < HALF,
         };
         if open && wanted {
-            self.idle.push_back(place);
+            self.idle.push_back(slot);
         } else {
-            self.close(place);
+            self.close(slot);
         }
     }
 
-    fn close(&mut self, place: usize) {
-        self.connections[place] = None;
-        self.free.push(place);
+    fn close(&mut self, slot: usize) {
+        self.connections[slot] = None;
+        self.free.push(slot);
     }
 
-    fn note(&mut self, request: &Request, end: End) {
+    fn record(&mut self, request: &Request, end: End) {
         let due = request.due - self.start;
         let (late, took) = (request.sent - request.due, request.due.elapsed());
         self.answers.push(Answer { due, late, took, end });
     }
 
-    fn send_home(&mut self) {
+    fn expire_patience(&mut self) {
         let now = Instant::now();
-        while let Some(&(over, number, place)) = self.patience.front() {
-            let exchange = self.connections[place].as_ref();
+        while let Some(&(over, number, slot)) = self.patience.front() {
+            let exchange = self.connections[slot].as_ref();
             let request = exchange.and_then(|exchange| exchange.request);
             let waits = request.is_some_and(|request| request.number == number);
             if waits && over > now {
@@ -180,7 +180,7 @@ impl<'a> Driver<'a> {
             }
             self.patience.pop_front();
             if waits {
-                self.end(place, End::Impatient, false);
+                self.end(slot, End::Impatient, false);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! One connection of the load and the request that is under way on it.
 
 use super::End;
-use crate::dial;
+use crate::client_socket;
 use crate::http::{self, Head, message_length};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
@@ -34,7 +34,7 @@ pub(super) struct Exchange {
 
 /// What a readiness has come to.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum ReadyOutcome {
     /// Nothing that matters.
     Waiting,
     /// The request has ended; `open` if the connection can carry another.
@@ -46,12 +46,12 @@ pub(super) enum Turn {
 impl Exchange {
     /// A connection from `source` on its way, with nothing to carry yet.
     pub(super) fn open(source: Ipv4Addr, port: u16) -> io::Result<Self> {
-        let stream = dial::begin_connect(source, port)?;
+        let stream = client_socket::begin_connect(source, port)?;
         Ok(Self { stream, request: None, unsent: &[], refused: false, unread: Vec::new() })
     }
 
     /// Begins `request`; what cannot be sent yet goes when the socket is ready.
-    pub(super) fn ask(&mut self, request: Request) {
+    pub(super) fn start_request(&mut self, request: Request) {
         self.request = Some(request);
         self.unsent = REQUEST;
         self.unread.clear();
@@ -73,7 +73,7 @@ impl Exchange {
     }
 
     /// Sends and reads what it can.
-    pub(super) fn turn(&mut self, room: &mut [u8]) -> Turn {
+    pub(super) fn on_ready(&mut self, room: &mut [u8]) -> ReadyOutcome {
         self.send();
         if self.refused {
             return self.ended(End::Refused);
@@ -84,36 +84,39 @@ impl Exchange {
                 Ok(count) => self.unread.extend_from_slice(&room[..count]),
                 Err(e) => match e.kind() {
                     ErrorKind::Interrupted => {}
-                    ErrorKind::WouldBlock | ErrorKind::NotConnected => return Turn::Waiting,
+                    ErrorKind::WouldBlock | ErrorKind::NotConnected => {
+                        return ReadyOutcome::Waiting;
+                    }
                     ErrorKind::ConnectionRefused => return self.ended(End::Refused),
                     _ => return self.ended(End::Lost),
                 },
             }
-            if let Some(turn) = self.answered() {
-                return turn;
+            if let Some(outcome) = self.answered() {
+                return outcome;
             }
         }
     }
 
-    fn ended(&self, end: End) -> Turn {
+    fn ended(&self, end: End) -> ReadyOutcome {
         match self.request {
-            None => Turn::Closed,
-            Some(_) if self.unread.is_empty() => Turn::Ended { end, open: false },
-            Some(_) => Turn::Ended { end: End::Cut, open: false },
+            None => ReadyOutcome::Closed,
+            Some(_) if self.unread.is_empty() => ReadyOutcome::Ended { end, open: false },
+            Some(_) => ReadyOutcome::Ended { end: End::Cut, open: false },
         }
     }
 
     /// `None` until there is a whole answer or one that cannot become one.
-    fn answered(&mut self) -> Option<Turn> {
+    fn answered(&mut self) -> Option<ReadyOutcome> {
         if self.request.is_none() || !is_http(&self.unread) {
             let end = End::Garbled;
-            return Some(Turn::Ended { end, open: false }).filter(|_| self.request.is_some());
+            return Some(ReadyOutcome::Ended { end, open: false })
+                .filter(|_| self.request.is_some());
         }
         let head = Head::parse(&self.unread)?;
         message_length(&head, &self.unread)?;
         let end = head.subject.parse().map_or(End::Garbled, End::Status);
         let open = !http::says_close(&self.unread[..head.length]);
-        Some(Turn::Ended { end, open })
+        Some(ReadyOutcome::Ended { end, open })
     }
 }
 

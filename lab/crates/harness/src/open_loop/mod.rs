@@ -60,7 +60,7 @@ pub struct Load {
     pub patience: Duration,
     /// How connections are used.
     pub reuse: Reuse,
-    /// Numbers of [`crate::dial::address`] from which connections come in turns; the usual address if
+    /// Numbers of [`crate::client_socket::address`] from which connections come in turns; the usual address if
     /// there are none.
     pub sources: Range<usize>,
 }
@@ -197,7 +197,7 @@ pub fn show_ends(answers: &[Answer]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::upstream::{Conduct, Upstream};
+    use crate::upstream::{Behaviour, Upstream};
 
     fn load(port: u16, reuse: Reuse) -> Load {
         let phases = vec![Phase::new(1000.0, Duration::from_millis(100))];
@@ -226,22 +226,22 @@ mod tests {
     #[test]
     fn what_is_no_whole_answer_is_told_apart() {
         let upstream = Upstream::start().unwrap();
-        for (conduct, end) in [
-            (Conduct::CutLength, End::Cut),
-            (Conduct::CutChunked, End::Cut),
-            (Conduct::HalfClose, End::Lost),
-            (Conduct::Garbage, End::Garbled),
+        for (behaviour, end) in [
+            (Behaviour::CutLength, End::Cut),
+            (Behaviour::CutChunked, End::Cut),
+            (Behaviour::HalfClose, End::Lost),
+            (Behaviour::Garbage, End::Garbled),
         ] {
-            upstream.behave(conduct);
+            upstream.set_behaviour(behaviour);
             let answers = load(upstream.port(), Reuse::Never).start().finish().unwrap();
-            assert_eq!(show_ends(&answers), format!("{end}: 100"), "{conduct:?}");
+            assert_eq!(show_ends(&answers), format!("{end}: 100"), "{behaviour:?}");
         }
     }
 
     #[test]
     fn a_client_whose_patience_is_over_leaves_and_the_others_are_still_sent() {
         let upstream = Upstream::start().unwrap();
-        upstream.behave(Conduct::Hang);
+        upstream.set_behaviour(Behaviour::Hang);
         let patience = Duration::from_millis(20);
         let load = Load { patience, ..load(upstream.port(), Reuse::Turns(1)) };
         let answers = load.start().finish().unwrap();

@@ -1,14 +1,14 @@
 //! The upstream: one epoll thread that serves any number of connections, behaves as it is told and
 //! counts what has reached it.
 //!
-//! A request for `/hold` is never answered, whatever the conduct.
+//! A request for `/hold` is never answered, whatever the behaviour.
 
-mod conduct;
+mod behaviour;
 
 use crate::http;
 use crate::sys::{self, Epoll};
-pub use conduct::Conduct;
-use conduct::Connection;
+pub use behaviour::Behaviour;
+use behaviour::Connection;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::io;
@@ -33,7 +33,7 @@ pub struct Upstream {
 #[derive(Debug)]
 struct Shared {
     stop: AtomicBool,
-    conduct: Mutex<Conduct>,
+    behaviour: Mutex<Behaviour>,
     requests: AtomicU64,
 }
 
@@ -42,11 +42,11 @@ impl Upstream {
     pub fn start() -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let port = listener.local_addr()?.port();
-        let conduct = Mutex::new(Conduct::Answer);
+        let behaviour = Mutex::new(Behaviour::Answer);
         let (stop, requests) = (AtomicBool::new(false), AtomicU64::new(0));
-        let shared = Arc::new(Shared { stop, conduct, requests });
-        let told = Arc::clone(&shared);
-        let thread = Some(thread::spawn(move || Site::open(listener, told)?.serve()));
+        let shared = Arc::new(Shared { stop, behaviour, requests });
+        let thread_shared = Arc::clone(&shared);
+        let thread = Some(thread::spawn(move || Server::open(listener, thread_shared)?.serve()));
         Ok(Self { port, shared, thread })
     }
 
@@ -56,8 +56,8 @@ impl Upstream {
     }
 
     /// Has it behave otherwise, for every request that has not been answered by then.
-    pub fn behave(&self, conduct: Conduct) {
-        *self.shared.conduct.lock().unwrap_or_else(PoisonError::into_inner) = conduct;
+    pub fn set_behaviour(&self, behaviour: Behaviour) {
+        *self.shared.behaviour.lock().unwrap_or_else(PoisonError::into_inner) = behaviour;
     }
 
     /// Requests that have reached it so far, bodies included.
@@ -76,9 +76,9 @@ impl Drop for Upstream {
 }
 
 /// What the thread has.
-struct Site {
+struct Server {
     shared: Arc<Shared>,
-    conduct: Conduct,
+    behaviour: Behaviour,
     port: u16,
     /// Absent while connections are refused.
     listener: Option<TcpListener>,
@@ -91,12 +91,12 @@ struct Site {
     room: Vec<u8>,
 }
 
-impl Site {
+impl Server {
     fn open(listener: TcpListener, shared: Arc<Shared>) -> io::Result<Self> {
         let port = listener.local_addr()?.port();
-        let mut site = Self {
+        let mut server = Self {
             shared,
-            conduct: Conduct::Answer,
+            behaviour: Behaviour::Answer,
             port,
             listener: None,
             epoll: Epoll::new(256)?,
@@ -106,8 +106,8 @@ impl Site {
             answer: http::ok(&"x".repeat(64)).into_bytes(),
             room: vec![0; 16384],
         };
-        site.listen(listener)?;
-        Ok(site)
+        server.listen(listener)?;
+        Ok(server)
     }
 
     fn listen(&mut self, listener: TcpListener) -> io::Result<()> {
@@ -126,11 +126,11 @@ impl Site {
                 None => self.epoll.wait(LOOK_MILLIS, &mut ready)?,
                 Some(pause) => self.epoll.wait_for(pause, &mut ready)?,
             }
-            self.follow_conduct()?;
+            self.apply_behaviour()?;
             for &token in &ready {
                 if token == LISTENER {
                     self.accept()?;
-                } else if self.turn(token).is_err() {
+                } else if self.on_ready(token).is_err() {
                     self.connections.remove(&token);
                 }
             }
@@ -146,27 +146,27 @@ impl Site {
         Some(due.saturating_duration_since(Instant::now()).min(look))
     }
 
-    fn follow_conduct(&mut self) -> io::Result<()> {
-        let conduct = *self.shared.conduct.lock().unwrap_or_else(PoisonError::into_inner);
-        if conduct == self.conduct {
+    fn apply_behaviour(&mut self) -> io::Result<()> {
+        let behaviour = *self.shared.behaviour.lock().unwrap_or_else(PoisonError::into_inner);
+        if behaviour == self.behaviour {
             return Ok(());
         }
-        self.conduct = conduct;
-        match conduct {
-            Conduct::Crash => {
+        self.behaviour = behaviour;
+        match behaviour {
+            Behaviour::Crash => {
                 for connection in self.connections.values() {
                     sys::reset_on_close(&connection.stream)?;
                 }
                 self.close();
             }
-            Conduct::Refuse => self.close(),
-            Conduct::Answer
-            | Conduct::After(_)
-            | Conduct::Hang
-            | Conduct::CutLength
-            | Conduct::CutChunked
-            | Conduct::Garbage
-            | Conduct::HalfClose => {
+            Behaviour::Refuse => self.close(),
+            Behaviour::Answer
+            | Behaviour::After(_)
+            | Behaviour::Hang
+            | Behaviour::CutLength
+            | Behaviour::CutChunked
+            | Behaviour::Garbage
+            | Behaviour::HalfClose => {
                 if self.listener.is_none() {
                     self.listen(TcpListener::bind(("127.0.0.1", self.port))?)?;
                 }
@@ -194,15 +194,17 @@ impl Site {
     }
 
     /// Reads once and deals with what is complete; an error is the end of the connection.
-    fn turn(&mut self, token: usize) -> io::Result<()> {
+    fn on_ready(&mut self, token: usize) -> io::Result<()> {
         let Some(connection) = self.connections.get_mut(&token) else { return Ok(()) };
         connection.read(&mut self.room)?;
         while let Some(request) = connection.next_request() {
             self.shared.requests.fetch_add(1, Ordering::Relaxed);
-            match self.conduct {
+            match self.behaviour {
                 _ if request.is_held => {}
-                Conduct::After(time) => self.working.push(Reverse((Instant::now() + time, token))),
-                conduct => connection.reply(conduct, &self.answer)?,
+                Behaviour::After(time) => {
+                    self.working.push(Reverse((Instant::now() + time, token)))
+                }
+                behaviour => connection.reply(behaviour, &self.answer)?,
             }
         }
         Ok(())
@@ -215,7 +217,7 @@ impl Site {
             }
             self.working.pop();
             if let Some(connection) = self.connections.get_mut(&token)
-                && connection.reply(Conduct::Answer, &self.answer).is_err()
+                && connection.reply(Behaviour::Answer, &self.answer).is_err()
             {
                 self.connections.remove(&token);
             }
@@ -259,16 +261,16 @@ mod tests {
     }
 
     #[test]
-    fn each_conduct_but_answering_leaves_the_answer_unfinished() {
-        use Conduct::{CutChunked, CutLength, Garbage, HalfClose};
+    fn each_behaviour_but_answering_leaves_the_answer_unfinished() {
+        use Behaviour::{CutChunked, CutLength, Garbage, HalfClose};
         let upstream = Upstream::start().unwrap();
-        for conduct in [CutLength, CutChunked, HalfClose] {
-            upstream.behave(conduct);
-            assert!(!whole(&ask(&upstream, &http::get("/"))), "{conduct:?}");
+        for behaviour in [CutLength, CutChunked, HalfClose] {
+            upstream.set_behaviour(behaviour);
+            assert!(!whole(&ask(&upstream, &http::get("/"))), "{behaviour:?}");
         }
-        upstream.behave(Garbage);
+        upstream.set_behaviour(Garbage);
         assert!(ask(&upstream, &http::get("/")).starts_with(b"\x00"));
-        upstream.behave(Conduct::After(Duration::from_millis(1)));
+        upstream.set_behaviour(Behaviour::After(Duration::from_millis(1)));
         assert!(whole(&ask(&upstream, &http::get("/"))));
     }
 
@@ -283,9 +285,9 @@ mod tests {
             }
             what()
         };
-        upstream.behave(Conduct::Crash);
+        upstream.set_behaviour(Behaviour::Crash);
         assert!(wait(&refuses));
-        upstream.behave(Conduct::Answer);
+        upstream.set_behaviour(Behaviour::Answer);
         assert!(wait(&|| !refuses()));
     }
 }

@@ -1,6 +1,6 @@
 //! The difference of two cells in one figure, and its standard error.
 
-use bywash_scenario::{Cell, SeedFigures, standard_error};
+use bywash_scenario::{ResultRow, SeedFigures, standard_error};
 
 /// The number of standard errors that a difference must exceed, for 1, 2, … degrees of freedom, to
 /// count as larger than chance. One of twenty differences that are zero is then called larger by
@@ -34,8 +34,8 @@ impl Error {
 /// Two cells of the same load.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pair<'a> {
-    pub(super) left: &'a Cell,
-    pub(super) right: &'a Cell,
+    pub(super) left: &'a ResultRow,
+    pub(super) right: &'a ResultRow,
     pub(super) same_seeds: bool,
 }
 
@@ -44,11 +44,11 @@ pub(super) struct Pair<'a> {
 pub(super) struct Measure {
     pub(super) key: &'static str,
     pub(super) name: &'static str,
-    of_cell: fn(&Cell) -> f64,
+    of_cell: fn(&ResultRow) -> f64,
     of_seed: fn(&SeedFigures) -> f64,
 }
 
-const fn of_base(count: u64, cell: &Cell) -> f64 {
+const fn of_base(count: u64, cell: &ResultRow) -> f64 {
     let base = cell.generated.saturating_add(cell.not_generated);
     if base == 0 { 0.0 } else { count as f64 / base as f64 }
 }
@@ -98,7 +98,7 @@ pub(super) struct Difference {
 
 /// The judgement whether a difference may be chance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Chance {
+pub(super) enum Significance {
     /// Both values are the same.
     Same,
     /// The difference may be chance.
@@ -109,7 +109,7 @@ pub(super) enum Chance {
     Unknown,
 }
 
-impl Chance {
+impl Significance {
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Same => "same",
@@ -126,12 +126,12 @@ impl Difference {
         self.right - self.left
     }
 
-    pub(super) fn chance(&self) -> Chance {
+    pub(super) fn significance(&self) -> Significance {
         match self.error {
-            _ if self.left.total_cmp(&self.right).is_eq() => Chance::Same,
-            None => Chance::Unknown,
-            Some(error) if self.by().abs() > error.large() => Chance::Larger,
-            Some(_) => Chance::Within,
+            _ if self.left.total_cmp(&self.right).is_eq() => Significance::Same,
+            None => Significance::Unknown,
+            Some(error) if self.by().abs() > error.large() => Significance::Larger,
+            Some(_) => Significance::Within,
         }
     }
 }
@@ -164,7 +164,7 @@ impl Pair<'_> {
     /// Returns the error of a figure's difference, in percent.
     fn error(&self, of: fn(&SeedFigures) -> f64) -> Option<Error> {
         let percent = |seed: &SeedFigures| 100.0 * of(seed);
-        let values = |cell: &Cell| cell.per_seed.iter().map(percent).collect::<Vec<f64>>();
+        let values = |cell: &ResultRow| cell.per_seed.iter().map(percent).collect::<Vec<f64>>();
         let (left, right) = (values(self.left), values(self.right));
         if self.is_paired() {
             let differences: Vec<f64> = left.iter().zip(&right).map(|(a, b)| b - a).collect();
@@ -182,7 +182,7 @@ mod tests {
 
     /// Makes a cell whose seeds have these shares of useful work, each with `planned` planned
     /// orders.
-    fn cell(useful: &[f64], planned: u64) -> Cell {
+    fn cell(useful: &[f64], planned: u64) -> ResultRow {
         let seed = |useful_work: &f64| {
             format!(
                 "{{\"completed\":0,\"timed_out\":0,\"dropped\":0,\"useful_work\":{useful_work},\
@@ -201,7 +201,7 @@ mod tests {
         .unwrap()
     }
 
-    fn useful(left: &Cell, right: &Cell) -> Difference {
+    fn useful(left: &ResultRow, right: &ResultRow) -> Difference {
         let pair = Pair { left, right, same_seeds: true };
         pair.differences().find(|one| one.measure.key == "useful_work").unwrap()
     }
@@ -227,10 +227,10 @@ mod tests {
             let difference = useful(&left, &right);
             let errors = difference.by() / difference.error.unwrap().standard;
             assert!((3.4..3.7).contains(&errors), "{errors}");
-            difference.chance()
+            difference.significance()
         };
-        assert_eq!(by(&[2.0, 1.0, 3.0]), Chance::Within, "not above 4.3 of them");
-        assert_eq!(by(&[2.0, 0.6, 3.4, 1.0, 3.0]), Chance::Larger, "above 2.8");
+        assert_eq!(by(&[2.0, 1.0, 3.0]), Significance::Within, "not above 4.3 of them");
+        assert_eq!(by(&[2.0, 0.6, 3.4, 1.0, 3.0]), Significance::Larger, "above 2.8");
     }
 
     #[test]
@@ -239,13 +239,13 @@ mod tests {
         let difference = useful(&left, &right);
         let error = difference.error.unwrap();
         assert!(error.standard > 10.0 && error.degrees == 4, "{error:?}");
-        assert_eq!(difference.chance(), Chance::Within);
+        assert_eq!(difference.significance(), Significance::Within);
     }
 
     #[test]
     fn of_one_seed_nobody_can_say_and_the_same_is_the_same() {
         let (left, right) = (cell(&[0.5], 10), cell(&[0.6], 10));
-        assert_eq!(useful(&left, &right).chance(), Chance::Unknown);
-        assert_eq!(useful(&left, &left).chance(), Chance::Same);
+        assert_eq!(useful(&left, &right).significance(), Significance::Unknown);
+        assert_eq!(useful(&left, &left).significance(), Significance::Same);
     }
 }

@@ -14,7 +14,7 @@ use bywash_command::streams::{print, print_json, say};
 use bywash_terminal::{Align, Table};
 use serde_json::{Value, json};
 
-use self::difference::{Chance, Difference, Pair};
+use self::difference::{Difference, Pair, Significance};
 use self::side::Side;
 use crate::args::Compare;
 
@@ -40,7 +40,7 @@ pub(super) fn compare(args: &Compare) -> Result<(), Failure> {
 fn matched(sides: &[Side; 2]) -> Vec<Pair<'_>> {
     let [left, right] = sides;
     let by_label = left.policies() > 1 || right.policies() > 1;
-    let other = |cell: &bywash_scenario::Cell| {
+    let other = |cell: &bywash_scenario::ResultRow| {
         right.result.cells.iter().find(|other| {
             let same = cell.rho.total_cmp(&other.rho).is_eq() && cell.closes == other.closes;
             same && (!by_label || cell.policy == other.policy)
@@ -90,7 +90,7 @@ fn text(pairs: &[Pair<'_>]) -> String {
             format!("{:.2}", difference.right),
             format!("{:+.2}", difference.by()),
             difference.error.map_or("–".into(), |error| format!("{:.2}", error.standard)),
-            difference.chance().name().into(),
+            difference.significance().name().into(),
         ]);
     }
     format!("{table}\n{}\n", summary(pairs))
@@ -101,7 +101,7 @@ fn all<'p>(pairs: &'p [Pair<'p>]) -> impl Iterator<Item = (&'p Pair<'p>, Differe
 }
 
 fn summary(pairs: &[Pair<'_>]) -> String {
-    let larger = all(pairs).filter(|(_, one)| one.chance() == Chance::Larger).count();
+    let larger = all(pairs).filter(|(_, one)| one.significance() == Significance::Larger).count();
     let paired = pairs.iter().filter(|pair| pair.is_paired()).count();
     let how = match paired {
         0 => "the sides had different visitors, so the errors of both count",
@@ -127,7 +127,7 @@ fn to_value(sides: &[Side; 2], pairs: &[Pair<'_>]) -> Value {
             "difference": one.by(),
             "error": one.error.map(|error| error.standard),
             "paired": pair.is_paired(),
-            "verdict": one.chance().name(),
+            "verdict": one.significance().name(),
         })
     };
     json!({

@@ -8,7 +8,7 @@ use bywash_scenario::{Closes, RunResult, Scenario, guess};
 
 use crate::args::Narrow;
 use crate::narrowed::narrowed;
-use crate::{presentable, progress_bar, read, wrong};
+use crate::{invalid_file, presentable, progress_bar, read};
 
 /// A result and its name on the command line.
 #[derive(Debug)]
@@ -18,40 +18,40 @@ pub(super) struct Side {
 }
 
 /// The meaning of an argument.
-enum Meant<'a> {
+enum SideSource<'a> {
     Stored(&'a Path),
     Played(&'a Path, &'a str),
 }
 
 /// Returns both sides. Scenarios to play are played together.
 pub(super) fn both(left: &str, right: &str, narrow: &Narrow) -> Result<[Side; 2], Failure> {
-    let meant = [left, right].map(Meant::of);
-    let plays = meant.iter().any(|meant| matches!(meant, Meant::Played(..)));
+    let sources = [left, right].map(SideSource::of);
+    let plays = sources.iter().any(|source| matches!(source, SideSource::Played(..)));
     let visitors = narrow.seeds.is_some() || narrow.first_seed.is_some();
     if !plays && (visitors || narrow.orders.is_some()) {
         let words = "--seeds, --first-seed and --orders apply to scenarios only, and both sides \
                      are stored results";
         return Err(Failure::usage(words));
     }
-    let scenarios = meant.iter().filter_map(|meant| meant.scenario(narrow));
+    let scenarios = sources.iter().filter_map(|source| source.scenario(narrow));
     let mut scenarios = scenarios.collect::<Result<Vec<_>, _>>()?;
     // Stored results are read before anything is played.
-    let stored = meant.iter().filter_map(|meant| meant.stored(narrow));
+    let stored = sources.iter().filter_map(|source| source.stored(narrow));
     let stored = stored.collect::<Result<Vec<_>, _>>()?;
     if let ([scenario], [result]) = (&mut scenarios[..], &stored[..]) {
         play_the_same(scenario, result, narrow);
     }
     let mut stored = stored.into_iter();
     let mut played = play(&scenarios)?.into_iter();
-    let mut side = |name: &str, meant: &Meant<'_>| {
-        let result = match meant {
-            Meant::Stored(_) => stored.next(),
-            Meant::Played(..) => played.next(),
+    let mut side = |name: &str, source: &SideSource<'_>| {
+        let result = match source {
+            SideSource::Stored(_) => stored.next(),
+            SideSource::Played(..) => played.next(),
         };
         let result = result.expect("there is a result for each side, in their order");
         Side { name: name.to_owned(), result }
     };
-    Ok([side(left, &meant[0]), side(right, &meant[1])])
+    Ok([side(left, &sources[0]), side(right, &sources[1])])
 }
 
 /// Narrows the scenario to the cells of the stored result, as others need not be played, and uses
@@ -72,8 +72,8 @@ fn play_the_same(scenario: &mut Scenario, stored: &RunResult, narrow: &Narrow) {
     // The ranges of `--first-seed` and `--seeds`.
     let seeds = (1..=1_000_000_000).contains(&first) && (1..=10_000).contains(&stored.seeds.len());
     let follow = || (first..).zip(&stored.seeds).all(|(number, seed)| number == *seed);
-    let told = narrow.seeds.is_some() || narrow.first_seed.is_some();
-    if !told && seeds && follow() {
+    let chosen = narrow.seeds.is_some() || narrow.first_seed.is_some();
+    if !chosen && seeds && follow() {
         (scenario.first_seed, scenario.seeds) = (first, stored.seeds.len() as u32);
         if narrow.orders.is_none() {
             last_as_long(scenario, stored);
@@ -100,7 +100,7 @@ fn play(scenarios: &[Scenario]) -> Result<Vec<RunResult>, Failure> {
     Ok(run.map_err(Failure::running)?.0)
 }
 
-impl<'a> Meant<'a> {
+impl<'a> SideSource<'a> {
     /// Parses `FILE:LABEL` if that file exists, else a file: names may contain colons too.
     fn of(argument: &'a str) -> Self {
         let path = Path::new(argument);
@@ -150,7 +150,8 @@ fn one_policy(path: &Path, label: &str, narrow: &Narrow) -> Result<Scenario, Fai
         return Err(Failure::usage(presentable(&words)));
     }
     // Check here, so that a mistake is reported with its file and before anything is played.
-    bywash_sim::lab::check_whole(&scenario).map_err(|error| wrong(path, &error.to_string()))?;
+    bywash_sim::lab::check_whole(&scenario)
+        .map_err(|error| invalid_file(path, &error.to_string()))?;
     Ok(scenario)
 }
 
@@ -158,7 +159,7 @@ fn stored(path: &Path) -> Result<RunResult, Failure> {
     let text = Scenario::text(path);
     let text = text.map_err(|error| Failure::configuration(format!("bywash: {error}")))?;
     serde_json::from_str(&text).map_err(|error| {
-        wrong(path, &format!("not a result of lab sim --json or lab run --json: {error}"))
+        invalid_file(path, &format!("not a result of lab sim --json or lab run --json: {error}"))
     })
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use bywash_command::signals::Signals;
 use bywash_command::streams::say;
 
-use super::after;
+use super::interactive;
 
 /// The folder in which the gateway saves operators' decisions.
 pub(super) const STATE: &str = "state";
@@ -62,7 +62,7 @@ impl Folder {
         let ends_with = Arc::clone(&self.ends_with);
         let end = move || {
             let code = signals.wait();
-            after::conclude(&path.join(STATE));
+            interactive::conclude(&path.join(STATE));
             remove(&path);
             if let Some(code) = ends_with.get() {
                 say("\nbywash: the shop is closed, and the temporary files are removed");

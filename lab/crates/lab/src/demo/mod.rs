@@ -7,16 +7,16 @@
 //! shops' own databases. The exit code says whether the promises were kept.
 //!
 //! A user who watches on a terminal may stay for part three: the shop behind bywash goes on, a
-//! crawler comes, and the console ([`after`]) shows its cost and the effect of a rule.
+//! crawler comes, and the console ([`interactive`]) shows its cost and the effect of a rule.
 
-mod after;
-mod books;
 mod folder;
-mod foretell;
 mod gauge;
+mod interactive;
+mod order_audit;
 mod page;
 mod screen;
 mod side;
+mod simulation;
 mod verdict;
 
 use std::io::IsTerminal;
@@ -26,14 +26,14 @@ use bywash_command::Failure;
 use bywash_command::browser;
 use bywash_command::streams::to_json;
 use bywash_command::streams::{is_terminal, print, print_json, say};
-use bywash_scenario::{Cell, RunResult, Scenario};
+use bywash_scenario::{ResultRow, RunResult, Scenario};
 use bywash_terminal::{Align, Table};
 use serde_json::Value;
 
 use crate::args::{Demo, Stay};
 use crate::{prepare_report, write_report};
-use books::{Books, crowd};
 use folder::Folder;
+use order_audit::{OrderAudit, crowd};
 use screen::Screen;
 use side::{Kind, Outcome, Side, rho};
 use verdict::Verdict;
@@ -54,28 +54,28 @@ pub fn demo(args: &Demo) -> Result<(), Failure> {
         "Two parts: a simulation and a live run. On a terminal, or with --stay yes, the shop then\n\
          stays open, and a crawler comes that you throttle.\n"
     });
-    foretell::foretell(scenario(PAPER_1)?)?;
+    simulation::simulate(scenario(PAPER_1)?)?;
     let scenario = scenario(FLASH_CROWD)?;
     // Parse it now: otherwise a mistake in it would show only after the minute.
-    let crawler = self::scenario(after::CRAWLER)?;
+    let crawler = self::scenario(interactive::CRAWLER)?;
     let folder = Folder::new().map_err(Failure::running)?;
     folder.goes_on_signals().map_err(Failure::running)?;
     let (plain, bywash, side) = play(&scenario, args, &folder)?;
-    let books = Books::audit(&scenario, args.seed, &plain, &bywash)?;
-    let verdict = Verdict::of(&scenario, &books, &plain, &bywash);
+    let audit = OrderAudit::collect(&scenario, args.seed, &plain, &bywash)?;
+    let verdict = Verdict::of(&scenario, &audit, &plain, &bywash);
     let result = side::joined(&scenario, args.seed, &plain, &bywash);
     if args.json {
-        print_json(&json(&result, &books, &verdict)?)?;
+        print_json(&json(&result, &audit, &verdict)?)?;
     } else {
-        let (headline, orders) = (books.headline(), books.table());
+        let (headline, orders) = (audit.headline(), audit.table());
         print(&format!("\n{headline}\n\n{orders}\n{}\n{verdict}\n", requests(&result)))?;
     }
-    write_report(&args.report, &page::report(&scenario, &result, &books, &verdict))?;
+    write_report(&args.report, &page::report(&scenario, &result, &audit, &verdict))?;
     let kept = verdict.into_result();
     if stays(args) {
         folder.ends_with(kept.as_ref().map_or_else(Failure::number, |()| 0));
-        after::after(&scenario, &crawler, &side, &side.console(&folder)?)?;
-        after::conclude(&folder.file(folder::STATE));
+        interactive::run(&scenario, &crawler, &side, &side.console(&folder)?)?;
+        interactive::conclude(&folder.file(folder::STATE));
     }
     kept
 }
@@ -158,7 +158,7 @@ fn requests(result: &RunResult) -> Table {
     table
 }
 
-fn shares(cell: &Cell) -> Vec<String> {
+fn shares(cell: &ResultRow) -> Vec<String> {
     let of_all = |part: u64| percent(part as f64 / cell.generated.max(1) as f64);
     vec![
         cell.policy.clone(),
@@ -176,9 +176,9 @@ fn percent(share: f64) -> String {
 }
 
 /// Returns the result in the general format, with the values that only the demo has added.
-fn json(result: &RunResult, books: &Books, verdict: &Verdict) -> Result<Value, Failure> {
+fn json(result: &RunResult, audit: &OrderAudit, verdict: &Verdict) -> Result<Value, Failure> {
     let mut json = to_json(result)?;
-    json["orders"] = books.to_json();
+    json["orders"] = audit.to_json();
     json["promises"] = verdict.to_json();
     Ok(json)
 }

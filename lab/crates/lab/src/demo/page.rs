@@ -5,7 +5,7 @@ use bywash_report::page::Verdict as Headline;
 use bywash_report::{Block, Report, Section, table};
 use bywash_scenario::{RunResult, Scenario};
 
-use super::books::{Books, crowd};
+use super::order_audit::{OrderAudit, crowd};
 use super::side::rho;
 use super::verdict::Verdict;
 use crate::{command, environment};
@@ -13,11 +13,11 @@ use crate::{command, environment};
 pub(super) fn report(
     scenario: &Scenario,
     result: &RunResult,
-    books: &Books,
+    audit: &OrderAudit,
     verdict: &Verdict,
 ) -> Report {
     // An invalid run has kept no promise and broken none.
-    let headline = || Headline { kept: verdict.kept(), line: books.headline().replace('\n', " ") };
+    let headline = || Headline { kept: verdict.kept(), line: audit.headline().replace('\n', " ") };
     Report {
         title: "A flash crowd, with and without bywash".into(),
         verdict: verdict.invalid.is_none().then(headline),
@@ -25,7 +25,7 @@ pub(super) fn report(
         command: command(),
         sections: vec![
             setting(scenario, verdict),
-            orders(books),
+            orders(audit),
             seconds(scenario, result),
             promises(verdict),
             requests(result),
@@ -54,20 +54,20 @@ fn setting(scenario: &Scenario, verdict: &Verdict) -> Section {
     }
 }
 
-fn orders(books: &Books) -> Section {
+fn orders(audit: &OrderAudit) -> Section {
     let axis = |title: &str| bywash_report::figure::Axis {
         title: title.into(),
         log: false,
         cover: vec![0.0],
     };
-    let group = |phase: &super::books::Phase| {
+    let group = |phase: &super::order_audit::Phase| {
         (phase.name.to_owned(), vec![phase.possible, phase.plain as f64, phase.bywash as f64])
     };
     let figure = bars(&Bars {
         title: "Confirmed orders by the time at which their visitor arrived".into(),
         axis: axis("orders"),
         series: ["capacity for", "plain proxy", "bywash"].map(String::from).into(),
-        groups: books.phases.iter().map(group).collect(),
+        groups: audit.phases.iter().map(group).collect(),
         reference: None,
     });
     Section {
@@ -79,7 +79,7 @@ fn orders(books: &Books) -> Section {
              crowd has left, can do a little better. Visitors who came just before the crowd were \
              still shopping when it arrived."
                 .into(),
-        body: vec![Block::Figure(figure), Block::Table(books.table())],
+        body: vec![Block::Figure(figure), Block::Table(audit.table())],
     }
 }
 
@@ -97,7 +97,7 @@ fn seconds(scenario: &Scenario, result: &RunResult) -> Section {
         [Phase { label: "flash crowd".into(), from_s: from.as_secs_f64(), to_s: to.as_secs_f64() }];
     let ceilings = result.cells.iter().map(|cell| Ceiling::of(&cell.timeline, 1));
     let ceiling = ceilings.fold(Ceiling::default(), Ceiling::max);
-    let strip = |cell: &bywash_scenario::Cell| {
+    let strip = |cell: &bywash_scenario::ResultRow| {
         Block::Figure(timeline(&Timeline {
             title: &cell.policy,
             seconds: &cell.timeline,
@@ -115,7 +115,7 @@ fn seconds(scenario: &Scenario, result: &RunResult) -> Section {
 }
 
 fn requests(result: &RunResult) -> Section {
-    let details = |cell: &bywash_scenario::Cell| Block::Details {
+    let details = |cell: &bywash_scenario::ResultRow| Block::Details {
         summary: format!("{} by class", cell.policy),
         body: vec![Block::Table(table::classes(cell))],
     };

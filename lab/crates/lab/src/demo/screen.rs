@@ -9,8 +9,8 @@ use bywash_load::Progress;
 use bywash_scenario::Scenario;
 use bywash_units::Time;
 
-use super::books::crowd;
 use super::gauge::Gauge;
+use super::order_audit::crowd;
 use super::side::{Kind, rho};
 
 pub(super) struct Screen {
@@ -106,7 +106,7 @@ impl Screen {
         let row = |kind: Kind, gauge: &Gauge| {
             format!("  {:<11}  {}   {}", kind.label(), numbers(gauge), gauge.strip(most))
         };
-        let phase = format!("  {seconds:2.0} s  {}", self.plan.told(seconds));
+        let phase = format!("  {seconds:2.0} s  {}", self.plan.description(seconds));
         let phase = match self.plan.phase(seconds) {
             Phase::Crowd => self.painted(CROWD, phase),
             Phase::Calm | Phase::CalmAgain | Phase::Last => phase,
@@ -144,7 +144,7 @@ impl Plan {
         }
     }
 
-    fn told(self, seconds: f64) -> String {
+    fn description(self, seconds: f64) -> String {
         let Self { from, to, rho, .. } = self;
         match self.phase(seconds) {
             Phase::Calm => format!("calm: the crowd arrives at {from:.0} s"),

@@ -14,8 +14,8 @@ use bywash_scenario::{RunResult, Scenario};
 use bywash_shop::{Order, Shop};
 use bywash_units::Span;
 
-use super::after;
 use super::folder::{self, Folder};
+use super::interactive;
 use super::screen::Screen;
 use crate::{classes, shop};
 
@@ -94,7 +94,7 @@ impl Side {
             .map_err(Failure::running)?;
         gateway.bypass(kind == Kind::Plain);
         gateway.tell_decisions(|note| {
-            if let Some(line) = after::told(note) {
+            if let Some(line) = interactive::describe(note) {
                 say(format!("   {line}"));
             }
         });
@@ -243,12 +243,12 @@ pub(super) fn joined(
 mod tests {
     use bywash_control::Overrides;
 
-    use super::super::{after, scenario};
+    use super::super::{interactive, scenario};
     use super::*;
 
     #[test]
     fn what_is_decided_at_the_demos_shop_is_written_down() {
-        let (folder, scenario) = (Folder::new().unwrap(), scenario(after::CRAWLER).unwrap());
+        let (folder, scenario) = (Folder::new().unwrap(), scenario(interactive::CRAWLER).unwrap());
         let side = Side::open(Kind::Bywash, &scenario, &folder).unwrap();
         let link = side.console(&folder).unwrap();
         let (address, token) = link.split_once("/#/login/").unwrap();

@@ -3,11 +3,11 @@
 use std::fmt;
 
 use bywash_command::Failure;
-use bywash_scenario::{Cell, Scenario, Second};
+use bywash_scenario::{ResultRow, Scenario, Second};
 use bywash_terminal::{Align, Table};
 use serde_json::{Value, json};
 
-use super::books::{Books, crowd};
+use super::order_audit::{OrderAudit, crowd};
 use super::side::{Outcome, joined};
 
 /// The promises of the demo, each with its measurement.
@@ -31,7 +31,7 @@ const SETTLING_S: usize = 5;
 impl Verdict {
     pub(super) fn of(
         scenario: &Scenario,
-        books: &Books,
+        audit: &OrderAudit,
         plain: &Outcome,
         bywash: &Outcome,
     ) -> Self {
@@ -39,8 +39,8 @@ impl Verdict {
         let (first, second) = (&result.cells[0], &result.cells[1]);
         Self {
             promises: vec![
-                more_orders(books),
-                possible_orders(books),
+                more_orders(audit),
+                possible_orders(audit),
                 useful_work(first, second),
                 no_refusals(scenario, second),
                 agreement(plain, bywash),
@@ -76,8 +76,8 @@ impl Verdict {
     }
 }
 
-fn more_orders(books: &Books) -> Promise {
-    let (plain, bywash) = (books.crowd().plain, books.crowd().bywash);
+fn more_orders(audit: &OrderAudit) -> Promise {
+    let (plain, bywash) = (audit.crowd().plain, audit.crowd().bywash);
     Promise {
         kept: bywash > 0 && bywash >= 5 * plain,
         words: "at least five times the plain shop's orders from the crowd".into(),
@@ -85,8 +85,8 @@ fn more_orders(books: &Books) -> Promise {
     }
 }
 
-fn possible_orders(books: &Books) -> Promise {
-    let crowd = books.crowd();
+fn possible_orders(audit: &OrderAudit) -> Promise {
+    let crowd = audit.crowd();
     let share = crowd.bywash as f64 / crowd.possible;
     Promise {
         kept: share >= 0.9,
@@ -97,7 +97,7 @@ fn possible_orders(books: &Books) -> Promise {
 
 /// Judges the useful share of the time that the shop's workers were busy. The possible work of a
 /// minute with a crowd in its middle would depend on assumptions.
-fn useful_work(plain: &Cell, bywash: &Cell) -> Promise {
+fn useful_work(plain: &ResultRow, bywash: &ResultRow) -> Promise {
     let (useful, without) = (useful_share(bywash), useful_share(plain));
     Promise {
         kept: useful >= 0.9,
@@ -106,12 +106,12 @@ fn useful_work(plain: &Cell, bywash: &Cell) -> Promise {
     }
 }
 
-fn useful_share(cell: &Cell) -> f64 {
+fn useful_share(cell: &ResultRow) -> f64 {
     let wasted = cell.wasted_work.unwrap_or(f64::INFINITY);
     cell.useful_work / (cell.useful_work + wasted)
 }
 
-fn no_refusals(scenario: &Scenario, bywash: &Cell) -> Promise {
+fn no_refusals(scenario: &Scenario, bywash: &ResultRow) -> Promise {
     let (from, to) = crowd(scenario);
     let dropped = |seconds: &[Second]| seconds.iter().map(|second| second.dropped).sum::<u64>();
     let timeline = &bywash.timeline;
@@ -166,17 +166,17 @@ mod tests {
     use bywash_scenario::{Closes, Tally};
     use bywash_units::Span;
 
-    use super::super::books::Phase;
+    use super::super::order_audit::Phase;
     use super::*;
 
     fn scenario() -> Scenario {
         Scenario::parse(super::super::FLASH_CROWD, Path::new(".")).unwrap()
     }
 
-    fn cell(useful: f64, wasted: Option<f64>, dropped_at: Option<usize>) -> Cell {
+    fn cell(useful: f64, wasted: Option<f64>, dropped_at: Option<usize>) -> ResultRow {
         let scenario = scenario();
         let tally = Tally::new(&scenario, 2.5, Span::from_secs(60));
-        let mut cell = Tally::cell(&[tally], &scenario, "x", 2.5, Closes::Visible);
+        let mut cell = Tally::result_row(&[tally], &scenario, "x", 2.5, Closes::Visible);
         (cell.useful_work, cell.wasted_work) = (useful, wasted);
         if let Some(second) = dropped_at {
             cell.timeline[second].dropped = 1;
@@ -184,24 +184,24 @@ mod tests {
         cell
     }
 
-    fn books(plain: u64, bywash: u64) -> Books {
-        let mut books = Books { phases: [(); 3].map(|()| Phase::default()) };
-        books.phases[1] = Phase { name: "", planned: 200, possible: 100.0, plain, bywash };
-        books
+    fn audit(plain: u64, bywash: u64) -> OrderAudit {
+        let mut audit = OrderAudit { phases: [(); 3].map(|()| Phase::default()) };
+        audit.phases[1] = Phase { name: "", planned: 200, possible: 100.0, plain, bywash };
+        audit
     }
 
     #[test]
     fn five_times_the_orders_is_kept_and_less_or_none_is_broken() {
         for (plain, bywash, kept) in [(10, 50, true), (0, 1, true), (10, 49, false), (0, 0, false)]
         {
-            assert_eq!(more_orders(&books(plain, bywash)).kept, kept, "{plain} and {bywash}");
+            assert_eq!(more_orders(&audit(plain, bywash)).kept, kept, "{plain} and {bywash}");
         }
     }
 
     #[test]
     fn nine_tenths_of_the_possible_orders_is_kept_and_less_is_broken() {
-        assert!(possible_orders(&books(0, 90)).kept);
-        assert!(!possible_orders(&books(0, 89)).kept);
+        assert!(possible_orders(&audit(0, 90)).kept);
+        assert!(!possible_orders(&audit(0, 89)).kept);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use bywash_units::Span;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 
-use super::metric::{Metric, Played};
+use super::metric::{CompletedRun, Metric};
 
 /// A paper of `papers`.
 #[derive(Debug, Deserialize)]
@@ -70,7 +70,7 @@ pub(super) struct Figure {
     pub(super) metric: Metric,
     /// Another figure to divide by: the figure is a ratio.
     #[serde(default)]
-    pub(super) per: Option<Reading>,
+    pub(super) per: Option<FigureSource>,
     /// The value in the paper, and the tolerance.
     #[serde(default)]
     pub(super) printed: Option<f64>,
@@ -79,10 +79,10 @@ pub(super) struct Figure {
     /// Instead of a value: another figure that this one exceeds. The paper says so in words, or in
     /// a plot.
     #[serde(default)]
-    pub(super) above: Option<Reading>,
+    pub(super) above: Option<FigureSource>,
     /// Instead of a value: another figure that this one equals, within the tolerance.
     #[serde(default)]
-    pub(super) like: Option<Reading>,
+    pub(super) like: Option<FigureSource>,
     /// The reason for an expected deviation, and the range expected then.
     #[serde(default)]
     pub(super) unless: Option<Reason>,
@@ -91,7 +91,7 @@ pub(super) struct Figure {
 /// The source of a figure; the same run and policy as the figure's by default.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Reading {
+pub(super) struct FigureSource {
     #[serde(default)]
     pub(super) run: Option<String>,
     #[serde(default)]
@@ -143,7 +143,7 @@ pub(super) struct Outcome<'p> {
     pub(super) reason: Option<&'p str>,
 }
 
-type Runs = BTreeMap<String, Played>;
+type Runs = BTreeMap<String, CompletedRun>;
 
 impl Paper {
     /// Reads the data file of a paper.
@@ -205,7 +205,7 @@ impl Paper {
 impl Figure {
     /// Returns the figure, and the value to compare it with.
     fn measured(&self, runs: &Runs) -> Result<(f64, f64), String> {
-        let mut here = self.read(runs, &Reading::default())?;
+        let mut here = self.read(runs, &FigureSource::default())?;
         if let Some(per) = &self.per {
             here /= self.read(runs, per)?;
         }
@@ -216,10 +216,10 @@ impl Figure {
         Ok((here, against))
     }
 
-    fn read(&self, runs: &Runs, reading: &Reading) -> Result<f64, String> {
-        let run = reading.run.as_ref().unwrap_or(&self.run);
-        let metric = reading.metric.as_ref().unwrap_or(&self.metric);
-        let of = reading.of.as_ref().unwrap_or(&self.of);
+    fn read(&self, runs: &Runs, source: &FigureSource) -> Result<f64, String> {
+        let run = source.run.as_ref().unwrap_or(&self.run);
+        let metric = source.metric.as_ref().unwrap_or(&self.metric);
+        let of = source.of.as_ref().unwrap_or(&self.of);
         let run = runs.get(run).ok_or_else(|| format!("there is no run `{run}`"))?;
         metric.read(run, of)
     }
@@ -251,9 +251,11 @@ mod tests {
             invalid: None,
             cells: vec![],
         };
-        let runs =
-            [("r".to_owned(), Played { scenario, result, planned: None, correlations: vec![] })]
-                .into();
+        let runs = [(
+            "r".to_owned(),
+            CompletedRun { scenario, result, planned: None, correlations: vec![] },
+        )]
+        .into();
         paper.outcomes(&runs).unwrap()[0].verdict
     }
 

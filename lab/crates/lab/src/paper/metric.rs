@@ -8,7 +8,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use bywash_scenario::{Cell, ClassCell, RunResult, Scenario, Tier};
+use bywash_scenario::{ClassRow, ResultRow, RunResult, Scenario, Tier};
 use bywash_sim::{Correlation, Correlations};
 use bywash_units::Span;
 use serde::Deserialize;
@@ -16,7 +16,7 @@ use serde::de::{self, Deserializer};
 
 /// A scenario and its result.
 #[derive(Debug)]
-pub(super) struct Played {
+pub(super) struct CompletedRun {
     pub(super) scenario: Scenario,
     pub(super) result: RunResult,
     /// The number of requests planned in the paper's run.
@@ -66,7 +66,7 @@ pub(super) enum Metric {
     /// Pearson's coefficient of a class's requests and the servers' work.
     Correlation(String),
     /// The p-value of that coefficient.
-    Chance(String),
+    PValue(String),
     /// The servers' work in percent of their capacity, in a run that computes correlations.
     Used,
     /// Requests answered within this time, in percent of the requests made.
@@ -100,7 +100,7 @@ const OF_CLASS: [(&str, OfClass); 7] = [
     ("utility of ", Metric::Utility),
     ("p99 ms of ", Metric::Slow),
     ("r of ", Metric::Correlation),
-    ("p of ", Metric::Chance),
+    ("p of ", Metric::PValue),
 ];
 
 impl FromStr for Metric {
@@ -164,7 +164,7 @@ impl fmt::Display for Metric {
             Self::Used => f.write_str("used %"),
             Self::Slow(class) => write!(f, "p99 ms of {class}"),
             Self::Correlation(class) => write!(f, "r of {class}"),
-            Self::Chance(class) => write!(f, "p of {class}"),
+            Self::PValue(class) => write!(f, "p of {class}"),
             Self::Within(span) => write!(f, "within {span} %"),
             Self::Of(count, class) => write!(f, "{} of {class}", name(*count)),
             Self::Over(span) => write!(f, "over {span}"),
@@ -181,7 +181,7 @@ impl<'de> Deserialize<'de> for Metric {
 
 impl Metric {
     /// Reads the value from the cell of a policy, of which a run has one.
-    pub(super) fn read(&self, run: &Played, policy: &str) -> Result<f64, String> {
+    pub(super) fn read(&self, run: &CompletedRun, policy: &str) -> Result<f64, String> {
         if let Self::Utility(class) = self {
             return utility(&run.scenario, class);
         }
@@ -203,11 +203,11 @@ impl Metric {
             Self::Loss => Ok(100.0 * (1.0 - cell.completed as f64 / cell.generated as f64)),
             Self::Mean if cell.completed == 0 => Err("no request was answered".into()),
             Self::Mean => {
-                let sum = |class: &ClassCell| class.mean_ms * class.completed as f64;
+                let sum = |class: &ClassRow| class.mean_ms * class.completed as f64;
                 Ok(cell.classes.iter().map(sum).sum::<f64>() / cell.completed as f64)
             }
             Self::MeanOf(class) => {
-                let all: Vec<&ClassCell> = classes(run, cell, class)?.collect();
+                let all: Vec<&ClassRow> = classes(run, cell, class)?.collect();
                 let sum = all.iter().map(|class| class.mean_ms * class.completed as f64);
                 let count: u64 = all.iter().map(|class| class.completed).sum();
                 Ok(sum.sum::<f64>() / 1000.0 / count as f64)
@@ -228,7 +228,7 @@ impl Metric {
             Self::Correlation(class) => {
                 correlation(run, policy, class).map(|found| found.coefficient)
             }
-            Self::Chance(class) => correlation(run, policy, class).map(|found| found.p),
+            Self::PValue(class) => correlation(run, policy, class).map(|found| found.p),
             Self::Used => correlations(run, policy).map(|found| 100.0 * found.used),
             Self::Answered(class) => {
                 let count: u64 = classes(run, cell, class)?.map(|class| class.completed).sum();
@@ -254,12 +254,12 @@ impl Metric {
 }
 
 /// Returns the fraction of answered requests that took at most `span`.
-fn within(cell: &Cell, span: Span) -> f64 {
+fn within(cell: &ResultRow, span: Span) -> f64 {
     cell.response.all.within(span.as_secs_f64() * 1e3).unwrap_or(0.0)
 }
 
 impl Count {
-    fn of(self, class: &ClassCell) -> u64 {
+    fn of(self, class: &ClassRow) -> u64 {
         match self {
             Self::Generated => class.generated,
             Self::Completed => class.completed,
@@ -270,7 +270,7 @@ impl Count {
 }
 
 /// Returns the cell of a single class, for a metric that cannot be summed over classes.
-fn only<'c>(run: &Played, cell: &'c Cell, name: &str) -> Result<&'c ClassCell, String> {
+fn only<'c>(run: &CompletedRun, cell: &'c ResultRow, name: &str) -> Result<&'c ClassRow, String> {
     let mut all = classes(run, cell, name)?;
     match (all.next(), all.next()) {
         (Some(only), None) => Ok(only),
@@ -280,12 +280,12 @@ fn only<'c>(run: &Played, cell: &'c Cell, name: &str) -> Result<&'c ClassCell, S
     }
 }
 
-fn correlations<'r>(run: &'r Played, policy: &str) -> Result<&'r Correlations, String> {
+fn correlations<'r>(run: &'r CompletedRun, policy: &str) -> Result<&'r Correlations, String> {
     let found = run.correlations.iter().find(|found| found.policy == policy);
     found.ok_or_else(|| format!("`{policy}`: this metric needs a run with `correlate`"))
 }
 
-fn correlation(run: &Played, policy: &str, class: &str) -> Result<Correlation, String> {
+fn correlation(run: &CompletedRun, policy: &str, class: &str) -> Result<Correlation, String> {
     let found = correlations(run, policy)?;
     let mut lines = run.scenario.classes.iter().zip(&found.classes);
     let line = lines.find(|(one, _)| one.name == class);
@@ -297,17 +297,17 @@ fn correlation(run: &Played, policy: &str, class: &str) -> Result<Correlation, S
 
 /// Returns the cells of a class, of several, or of all classes that browse.
 fn classes<'c>(
-    run: &Played,
-    cell: &'c Cell,
+    run: &CompletedRun,
+    cell: &'c ResultRow,
     name: &str,
-) -> Result<impl Iterator<Item = &'c ClassCell>, String> {
+) -> Result<impl Iterator<Item = &'c ClassRow>, String> {
     let browsing = name == "browsing";
-    let wanted = |(class, told): (&bywash_scenario::Class, &'c ClassCell)| {
+    let wanted = |(class, row): (&bywash_scenario::Class, &'c ClassRow)| {
         let named = || name.split(" + ").any(|one| one == class.name);
         let mine = if browsing { class.tier == Tier::Browse } else { named() };
-        mine.then_some(told)
+        mine.then_some(row)
     };
-    let found: Vec<&ClassCell> =
+    let found: Vec<&ClassRow> =
         run.scenario.classes.iter().zip(&cell.classes).filter_map(wanted).collect();
     if found.is_empty() {
         return Err(format!("there is no class `{name}`"));

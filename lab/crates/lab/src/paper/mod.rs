@@ -18,7 +18,7 @@ use bywash_scenario::{RunResult, Scenario, Setting};
 use bywash_sim::SimError;
 
 use self::claims::{Outcome, Paper};
-use self::metric::Played;
+use self::metric::CompletedRun;
 use super::{environment, prepare_report, progress_bar, write_report};
 use crate::args;
 
@@ -80,7 +80,7 @@ pub(super) fn paper(args: &args::Paper) -> Result<(), Failure> {
 }
 
 /// Plays every run of a paper, in parallel on all cores.
-fn play(paper: &Paper) -> Result<BTreeMap<String, Played>, Failure> {
+fn play(paper: &Paper) -> Result<BTreeMap<String, CompletedRun>, Failure> {
     let scenarios = paper.runs.iter().map(scenario).collect::<Result<Vec<_>, _>>()?;
     let (bar, progress) = progress_bar();
     let (results, _) = bywash_sim::run_all(&scenarios, &progress).map_err(Failure::running)?;
@@ -89,20 +89,20 @@ fn play(paper: &Paper) -> Result<BTreeMap<String, Played>, Failure> {
         let correlate = |every| bywash_sim::correlations(&scenario, every, &|_, _| ());
         let correlations = run.correlate.map_or_else(|| Ok(Vec::new()), correlate)?;
         let planned = run.planned;
-        Ok((run.name.clone(), Played { scenario, result, planned, correlations }))
+        Ok((run.name.clone(), CompletedRun { scenario, result, planned, correlations }))
     };
     let played = paper.runs.iter().zip(scenarios).zip(results).map(played);
     played.collect::<Result<_, SimError>>().map_err(Failure::running)
 }
 
 fn scenario(run: &claims::Run) -> Result<Scenario, Failure> {
-    let wrong = |why: &str| Failure::running(format!("run `{}`: {why}", run.name));
+    let failure = |why: &str| Failure::running(format!("run `{}`: {why}", run.name));
     let text = SCENARIOS.iter().find(|(name, _)| *name == run.scenario);
-    let (_, text) = text.ok_or_else(|| wrong("its scenario is not built into the program"))?;
+    let (_, text) = text.ok_or_else(|| failure("its scenario is not built into the program"))?;
     let settings = run.set.iter().map(|text| text.parse::<Setting>());
-    let settings = settings.collect::<Result<Vec<_>, _>>().map_err(|why| wrong(&why))?;
+    let settings = settings.collect::<Result<Vec<_>, _>>().map_err(|why| failure(&why))?;
     // No embedded scenario reads another file.
-    Scenario::parse_with(text, Path::new("."), &settings).map_err(|why| wrong(&why.to_string()))
+    Scenario::parse_with(text, Path::new("."), &settings).map_err(|why| failure(&why.to_string()))
 }
 
 fn verdict(outcomes: &[Outcome<'_>]) -> Result<(), Failure> {

@@ -9,7 +9,7 @@ use bywash_terminal::{Align, Table};
 use serde_json::{Value, json};
 
 use super::claims::{Outcome, Paper, Verdict};
-use super::metric::{Metric, Played};
+use super::metric::{CompletedRun, Metric};
 use crate::command;
 
 /// Returns the table of each claim, with the reasons below it.
@@ -101,13 +101,13 @@ fn what(outcome: &Outcome<'_>) -> String {
 /// Returns the value or figure to compare with.
 fn against(outcome: &Outcome<'_>) -> String {
     let other = number(outcome.against);
-    let name = |reading: &super::claims::Reading| {
-        let names = [&reading.run, &reading.of].into_iter().flatten().cloned();
-        names.chain(reading.metric.as_ref().map(Metric::to_string)).collect::<Vec<_>>().join(", ")
+    let name = |source: &super::claims::FigureSource| {
+        let names = [&source.run, &source.of].into_iter().flatten().cloned();
+        names.chain(source.metric.as_ref().map(Metric::to_string)).collect::<Vec<_>>().join(", ")
     };
     match (&outcome.figure.above, &outcome.figure.like) {
-        (Some(reading), _) => format!("above {} ({other})", name(reading)),
-        (_, Some(reading)) => format!("as {} ({other})", name(reading)),
+        (Some(source), _) => format!("above {} ({other})", name(source)),
+        (_, Some(source)) => format!("as {} ({other})", name(source)),
         (None, None) => other,
     }
 }
@@ -183,7 +183,7 @@ pub(super) fn json(paper: &Paper, outcomes: &[Outcome<'_>]) -> Value {
 pub(super) fn report(
     paper: &Paper,
     outcomes: &[Outcome<'_>],
-    played: &BTreeMap<String, Played>,
+    played: &BTreeMap<String, CompletedRun>,
     environment: Vec<(String, String)>,
 ) -> Report {
     let mut sections = vec![Section {

@@ -5,8 +5,8 @@
 //! that slows down during the comparison does so for all. Everything is on loopback and ends with
 //! this command, however it ends.
 
+mod experiment;
 mod peer;
-mod stage;
 mod table;
 
 use std::time::Duration;
@@ -14,13 +14,13 @@ use std::time::Duration;
 use bywash_command::Failure;
 use bywash_command::streams::{is_terminal, say};
 use bywash_load::Progress;
-use bywash_peer::custody;
+use bywash_peer::child_guard;
 use bywash_scenario::{Closes, Scenario};
 
-use self::stage::{DRAIN, Lesson, Played, Setting};
+use self::experiment::{DRAIN, Experiment, LearnedState, PeerRun};
 use self::table::{Comparison, Row};
 use super::live::Line;
-use super::{prepare_report, read, wrong};
+use super::{invalid_file, prepare_report, read};
 use crate::args::{Limit, Peer, PeersRun};
 
 /// The maximum number of concurrent clients, if the system lets a process open enough files.
@@ -32,29 +32,29 @@ const CHANGE: Duration = Duration::from_secs(1);
 
 pub(crate) fn peers(args: &PeersRun) -> Result<(), Failure> {
     // First of all, so that an interrupted command leaves no process behind.
-    custody::take().map_err(Failure::running)?;
-    compare(args).inspect_err(|_| custody::give_way())
+    child_guard::start().map_err(Failure::running)?;
+    compare(args).inspect_err(|_| child_guard::wait_if_interrupted())
 }
 
 fn compare(args: &PeersRun) -> Result<(), Failure> {
-    let setting = setting(args)?;
+    let experiment = experiment(args)?;
     args.report.as_deref().map_or(Ok(()), prepare_report)?;
-    let (present, left_out) = look(&setting, args)?;
+    let (present, left_out) = find_installed(&experiment, args)?;
     for (peer, _) in &present {
-        setting.check(*peer)?;
+        experiment.check(*peer)?;
     }
     if present.is_empty() {
         return Err(Failure::running("none of the requested peers is installed"));
     }
-    let plan = Plan { setting: &setting, present: &present };
+    let plan = Plan { experiment: &experiment, present: &present };
     say(plan.estimate());
     let mut rows = Vec::new();
-    let ended = plan.play(&mut rows).inspect_err(|_| custody::give_way());
+    let ended = plan.play(&mut rows).inspect_err(|_| child_guard::wait_if_interrupted());
     if rows.is_empty() {
         return ended;
     }
     // Measurements made before a failure are worth reporting.
-    let comparison = Comparison { setting: &setting, rows, present: &present, left_out };
+    let comparison = Comparison { experiment: &experiment, rows, present: &present, left_out };
     comparison.deliver(args.json, args.report.as_deref())?;
     ended?;
     match comparison.result().invalid {
@@ -63,18 +63,18 @@ fn compare(args: &PeersRun) -> Result<(), Failure> {
     }
 }
 
-fn setting(args: &PeersRun) -> Result<Setting, Failure> {
+fn experiment(args: &PeersRun) -> Result<Experiment, Failure> {
     let mut scenario = read(&args.scenario)?;
     if !args.rho.is_empty() {
         scenario.rho.clone_from(&args.rho);
     }
     scenario.seeds = args.seeds.unwrap_or(scenario.seeds);
     scenario.first_seed = args.first_seed.unwrap_or(scenario.first_seed);
-    super::classes::checkout(&scenario).map_err(|why| wrong(&args.scenario, &why))?;
+    super::classes::checkout(&scenario).map_err(|why| invalid_file(&args.scenario, &why))?;
     let limit = args.limit.unwrap_or(Limit::Times(1)).slots(scenario.workers);
     let limit = limit.map_err(|why| Failure::usage(format!("--limit: {why}")))?;
     let files = bywash_sentry::raise_file_limit();
-    Ok(Setting {
+    Ok(Experiment {
         limit,
         closes: if args.hidden { Closes::Hidden } else { Closes::Visible },
         connections: (files.saturating_sub(SPARE_FILES) / 2).clamp(64, MOST_CLIENTS),
@@ -87,14 +87,14 @@ fn setting(args: &PeersRun) -> Result<Setting, Failure> {
 type Found = (Vec<(Peer, String)>, Vec<Peer>);
 
 /// Finds which of the requested peers are installed.
-fn look(setting: &Setting, args: &PeersRun) -> Result<Found, Failure> {
-    let asked = if args.peers.is_empty() { Peer::ALL.to_vec() } else { args.peers.clone() };
+fn find_installed(experiment: &Experiment, args: &PeersRun) -> Result<Found, Failure> {
+    let requested = if args.peers.is_empty() { Peer::ALL.to_vec() } else { args.peers.clone() };
     let (mut present, mut left_out) = (Vec::new(), Vec::new());
-    for peer in asked {
+    for peer in requested {
         if left_out.contains(&peer) || present.iter().any(|(known, _)| *known == peer) {
             continue;
         }
-        let program = setting.program(peer)?;
+        let program = experiment.program(peer)?;
         match peer.kind().version(&program) {
             Ok(version) => {
                 say(format!("{peer:<14}  {version}"));
@@ -112,17 +112,19 @@ fn look(setting: &Setting, args: &PeersRun) -> Result<Found, Failure> {
 
 /// The runs to play.
 struct Plan<'a> {
-    setting: &'a Setting,
+    experiment: &'a Experiment,
     present: &'a [(Peer, String)],
 }
 
 impl Plan<'_> {
     fn runs(&self) -> usize {
-        self.setting.scenario.rho.len() * self.setting.scenario.seeds as usize * self.present.len()
+        self.experiment.scenario.rho.len()
+            * self.experiment.scenario.seeds as usize
+            * self.present.len()
     }
 
     fn estimate(&self) -> String {
-        let Setting { limit, closes, scenario, .. } = self.setting;
+        let Experiment { limit, closes, scenario, .. } = self.experiment;
         let Scenario { rho, seeds, workers, .. } = scenario;
         let each = |rho: &f64| scenario.duration(*rho).as_secs_f64();
         let times = f64::from(*seeds) * self.present.len() as f64;
@@ -140,29 +142,31 @@ impl Plan<'_> {
     /// Plays all runs. A row is added when all its seeds are played.
     fn play(&self, rows: &mut Vec<Row>) -> Result<(), Failure> {
         let mut done = 0;
-        let lesson = self.lesson()?;
-        for rho in &self.setting.scenario.rho {
-            let mut level: Vec<(Peer, Vec<Played>)> =
+        let learned_state = self.learned_state()?;
+        for rho in &self.experiment.scenario.rho {
+            let mut level: Vec<(Peer, Vec<PeerRun>)> =
                 self.present.iter().map(|(peer, _)| (*peer, Vec::new())).collect();
-            for seed in self.setting.scenario.seed_numbers() {
+            for seed in self.experiment.scenario.seed_numbers() {
                 for (peer, played) in &mut level {
                     done += 1;
                     let run = format!("{done}/{} ρ {rho}, seed {seed}, {peer}", self.runs());
-                    played.push(self.run(&run, *peer, *rho, seed, lesson.as_ref())?);
+                    played.push(self.run(&run, *peer, *rho, seed, learned_state.as_ref())?);
                 }
             }
             rows.extend(
-                level.into_iter().map(|(peer, played)| Row::new(self.setting, peer, *rho, &played)),
+                level
+                    .into_iter()
+                    .map(|(peer, played)| Row::new(self.experiment, peer, *rho, &played)),
             );
         }
         Ok(())
     }
 
-    /// Plays the lesson for the peer that starts with learned state, if that peer is present.
-    fn lesson(&self) -> Result<Option<Lesson>, Failure> {
+    /// Plays the learning run for the peer that starts with learned state, if that peer is present.
+    fn learned_state(&self) -> Result<Option<LearnedState>, Failure> {
         let learns = self.present.iter().any(|(peer, _)| *peer == Peer::BywashLearned);
-        let teach = || watched("the training run", |watch| self.setting.teach(watch));
-        learns.then(teach).transpose()
+        let learn = || watched("the training run", |watch| self.experiment.learn(watch));
+        learns.then(learn).transpose()
     }
 
     fn run(
@@ -171,9 +175,10 @@ impl Plan<'_> {
         peer: Peer,
         rho: f64,
         seed: u64,
-        lesson: Option<&Lesson>,
-    ) -> Result<Played, Failure> {
-        let played = watched(run, |watch| self.setting.play(peer, rho, seed, lesson, watch))?;
+        learned_state: Option<&LearnedState>,
+    ) -> Result<PeerRun, Failure> {
+        let played =
+            watched(run, |watch| self.experiment.play(peer, rho, seed, learned_state, watch))?;
         let flaw = played.invalid.as_ref().map_or(String::new(), |why| format!("; INVALID: {why}"));
         say(format!("{run}: {} orders{flaw}", played.rows));
         Ok(played)
@@ -190,7 +195,7 @@ fn watched<T>(
     }
     say(what);
     let mut line = Line::new();
-    let played = play(&mut |progress| line.tell(progress))?;
+    let played = play(&mut |progress| line.show(progress))?;
     line.end();
     Ok(played)
 }

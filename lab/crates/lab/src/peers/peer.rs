@@ -15,7 +15,7 @@ use crate::classes;
 
 /// The addresses and limits of a peer, the same for all.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place<'a> {
+pub(super) struct PeerSettings<'a> {
     pub(super) port: u16,
     pub(super) admin: u16,
     /// The shop's port.
@@ -76,31 +76,35 @@ impl Peer {
         arguments
     }
 
-    /// Writes its configuration into the folder of `place` and returns the path.
+    /// Writes its configuration into the folder of `settings` and returns the path.
     pub(super) fn configure(
         self,
         scenario: &Scenario,
-        place: Place<'_>,
+        settings: PeerSettings<'_>,
     ) -> Result<PathBuf, String> {
-        let file = place.folder.join(self.file());
-        std::fs::write(&file, self.config(scenario, place)?)
+        let file = settings.folder.join(self.file());
+        std::fs::write(&file, self.config(scenario, settings)?)
             .map_err(|error| format!("cannot write {}: {error}", file.display()))?;
         Ok(file)
     }
 
-    fn config(self, scenario: &Scenario, place: Place<'_>) -> Result<String, String> {
+    fn config(self, scenario: &Scenario, settings: PeerSettings<'_>) -> Result<String, String> {
         let checkout = classes::checkout(scenario)?;
-        let told = if self == Self::HaproxyTold { classes::told(scenario)? } else { Vec::new() };
-        let times = |bound: u32| (u64::from(place.limit) * u64::from(bound)).to_string();
+        let conditions = if self == Self::HaproxyTold {
+            classes::haproxy_conditions(scenario)?
+        } else {
+            Vec::new()
+        };
+        let times = |bound: u32| (u64::from(settings.limit) * u64::from(bound)).to_string();
         let values = [
-            ("PORT", place.port.to_string()),
-            ("ADMIN", place.admin.to_string()),
-            ("UPSTREAM", place.upstream.to_string()),
-            ("LIMIT", place.limit.to_string()),
-            ("LIMIT_BROWSE", browsing(place.limit).to_string()),
-            ("CONNECTIONS", place.connections.to_string()),
-            ("FILES", (place.connections * 2).to_string()),
-            ("FOLDER", place.folder.display().to_string()),
+            ("PORT", settings.port.to_string()),
+            ("ADMIN", settings.admin.to_string()),
+            ("UPSTREAM", settings.upstream.to_string()),
+            ("LIMIT", settings.limit.to_string()),
+            ("LIMIT_BROWSE", browsing(settings.limit).to_string()),
+            ("CONNECTIONS", settings.connections.to_string()),
+            ("FILES", (settings.connections * 2).to_string()),
+            ("FOLDER", settings.folder.display().to_string()),
             ("DEEP", times(haproxy_expert::DEEP)),
             ("MOST_NEW", times(haproxy_expert::MOST_NEW)),
             ("MOST_TOLD", times(haproxy_expert::MOST_TOLD)),
@@ -110,10 +114,10 @@ impl Peer {
             // here.
             ("MOST_SOURCE", times(haproxy_expert::MOST_TOLD + 1)),
             ("RETRY_AFTER", (haproxy_expert::RETRY_AFTER.as_millis() / 1000).to_string()),
-            ("TOLD", signs(&told)),
+            ("TOLD", told_acl(&conditions)),
             ("BYWASH_CLASSES", classes::toml(scenario)),
             ("BYWASH_SIGNALS", format!("{:?}", classes::signals(scenario))),
-            ("STATE", state(place.folder).display().to_string()),
+            ("STATE", state(settings.folder).display().to_string()),
             ("TRANSACT_PATHS", checkout.join(" ")),
             ("TRANSACT_RANKS", ranks(&checkout)),
             ("NGINX_TRANSACT", unlimited(&checkout)),
@@ -150,11 +154,15 @@ fn ranks(checkout: &[&str]) -> String {
 
 /// Returns the lines by which `HAProxy` recognises a signal. If several have the same name, any
 /// match is enough.
-fn signs(told: &[String]) -> String {
-    if told.is_empty() {
+fn told_acl(conditions: &[String]) -> String {
+    if conditions.is_empty() {
         return "    acl told always_false".to_owned();
     }
-    told.iter().map(|sign| format!("    acl told {sign}")).collect::<Vec<_>>().join("\n")
+    conditions
+        .iter()
+        .map(|condition| format!("    acl told {condition}"))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// Returns the checkout's entries of nginx's map.
@@ -181,15 +189,15 @@ mod tests {
         Scenario::parse(text, Path::new(".")).unwrap()
     }
 
-    fn place(folder: &Path, limit: u32) -> Place<'_> {
+    fn settings(folder: &Path, limit: u32) -> PeerSettings<'_> {
         let [port, admin, upstream] = [(); 3].map(|()| bywash_peer::free_port().unwrap());
-        Place { port, admin, upstream, limit, connections: 400, folder }
+        PeerSettings { port, admin, upstream, limit, connections: 400, folder }
     }
 
     #[test]
     fn every_place_in_every_template_is_filled() {
         for peer in Peer::ALL {
-            let text = peer.config(&scenario(), place(Path::new("/scratch"), 4)).unwrap();
+            let text = peer.config(&scenario(), settings(Path::new("/scratch"), 4)).unwrap();
             let left = text.split('@').skip(1).find(|rest| {
                 let name = rest.chars().take_while(char::is_ascii_uppercase).count();
                 name > 0 && rest[name..].starts_with(['@', '_'])
@@ -202,20 +210,20 @@ mod tests {
     #[test]
     fn the_expert_puts_the_last_step_of_the_checkout_first() {
         let text =
-            Peer::HaproxyExpert.config(&scenario(), place(Path::new("/scratch"), 4)).unwrap();
-        let place = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
+            Peer::HaproxyExpert.config(&scenario(), settings(Path::new("/scratch"), 4)).unwrap();
+        let position = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
         assert!(text.contains("int(1) if session { path /confirm }\n"), "{text}");
         // If several lines apply, the last one counts.
-        assert!(place("class int(1000)\n") < place("class int(500) if session\n"));
-        assert!(place("class int(500)") < place("class int(4) if session { path /login }"));
+        assert!(position("class int(1000)\n") < position("class int(500) if session\n"));
+        assert!(position("class int(500)") < position("class int(4) if session { path /login }"));
     }
 
     /// The live configuration has the same values as the simulated one.
     #[test]
     fn the_expert_has_the_classes_and_bounds_of_the_simulated_one() {
         for limit in [1, 4] {
-            let place = place(Path::new("/scratch"), limit);
-            let text = Peer::HaproxyTold.config(&scenario(), place).unwrap();
+            let settings = settings(Path::new("/scratch"), limit);
+            let text = Peer::HaproxyTold.config(&scenario(), settings).unwrap();
             let has = |line: String| assert!(text.contains(&line), "{line}: {text}");
             for (class, whose) in [
                 (NEW, ""),
@@ -235,7 +243,7 @@ mod tests {
                 has(format!("{whose} {{ queue(app) ge {} }}\n", bound * limit));
             }
         }
-        let text = Peer::Haproxy.config(&scenario(), place(Path::new("/scratch"), 4)).unwrap();
+        let text = Peer::Haproxy.config(&scenario(), settings(Path::new("/scratch"), 4)).unwrap();
         for (class, whose) in [(TRANSACT, "transact"), (BROWSE, "!transact")] {
             assert!(text.contains(&format!("int({class}) if {whose}\n")), "{text}");
         }
@@ -245,7 +253,7 @@ mod tests {
     #[test]
     fn only_who_is_told_knows_what_signals_mean() {
         let config = |peer: Peer, scenario: &Scenario| {
-            peer.config(scenario, place(Path::new("/scratch"), 4)).unwrap()
+            peer.config(scenario, settings(Path::new("/scratch"), 4)).unwrap()
         };
         let mut scenario = scenario();
         let untold = config(Peer::HaproxyExpert, &scenario);
@@ -276,7 +284,7 @@ mod tests {
             }
             for limit in [1, 4, 1000] {
                 let scratch = Scratch::new(&format!("config-{peer}-{limit}")).unwrap();
-                let file = peer.configure(&scenario(), place(scratch.path(), limit)).unwrap();
+                let file = peer.configure(&scenario(), settings(scratch.path(), limit)).unwrap();
                 let check = peer.kind().check(&program, &file);
                 assert!(check.is_ok(), "{peer} at {limit}: {}", check.unwrap_err());
             }

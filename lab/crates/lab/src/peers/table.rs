@@ -7,18 +7,18 @@ use bywash_command::streams::to_json;
 use bywash_command::streams::{print, print_json};
 use bywash_report::figure::{Axis, Bars, bars};
 use bywash_report::{Block, Report, Section, result_report};
-use bywash_scenario::{Cell, RunResult, Tally, standard_error};
+use bywash_scenario::{ResultRow, RunResult, Tally, standard_error};
 use bywash_terminal::{Align, Table};
 use serde_json::{Value, json};
 
-use super::stage::{Played, Setting};
+use super::experiment::{Experiment, PeerRun};
 use crate::args::Peer;
 use crate::{command, environment, write_report};
 
 /// One peer at one level of load, over all seeds.
 pub(super) struct Row {
     pub(super) peer: Peer,
-    pub(super) cell: Cell,
+    pub(super) cell: ResultRow,
     /// Orders in the shops' databases.
     rows: u64,
     /// The standard error over the seeds of the share of possible orders.
@@ -30,12 +30,13 @@ pub(super) struct Row {
 }
 
 impl Row {
-    pub(super) fn new(setting: &Setting, peer: Peer, rho: f64, played: &[Played]) -> Self {
+    pub(super) fn new(experiment: &Experiment, peer: Peer, rho: f64, played: &[PeerRun]) -> Self {
         let tallies: Vec<Tally> = played.iter().map(|played| played.tally.clone()).collect();
-        let scenario = &setting.scenario;
-        let cell =
-            |tallies: &[Tally]| Tally::cell(tallies, scenario, peer.name(), rho, setting.closes);
-        let share = |played: &Played| {
+        let scenario = &experiment.scenario;
+        let cell = |tallies: &[Tally]| {
+            Tally::result_row(tallies, scenario, peer.name(), rho, experiment.closes)
+        };
+        let share = |played: &PeerRun| {
             played.rows as f64 / cell(std::slice::from_ref(&played.tally)).orders_possible.max(1.0)
         };
         let shares: Vec<f64> = played.iter().map(share).collect();
@@ -57,7 +58,7 @@ impl Row {
     }
 
     fn cells(&self) -> Vec<String> {
-        let Cell { rho, generated, completed, timed_out, dropped, failed, .. } = &self.cell;
+        let ResultRow { rho, generated, completed, timed_out, dropped, failed, .. } = &self.cell;
         let share = |part: &u64| percent(*part as f64 / (*generated).max(1) as f64);
         let millis = |ms: Option<f64>| ms.map_or("–".into(), |ms| format!("{ms:.0}"));
         vec![
@@ -79,7 +80,7 @@ impl Row {
 
 /// All measurements.
 pub(super) struct Comparison<'a> {
-    pub(super) setting: &'a Setting,
+    pub(super) experiment: &'a Experiment,
     pub(super) rows: Vec<Row>,
     pub(super) present: &'a [(Peer, String)],
     pub(super) left_out: Vec<Peer>,
@@ -88,7 +89,7 @@ pub(super) struct Comparison<'a> {
 impl Comparison<'_> {
     /// Returns the result in the general format, without the values that only this command has.
     pub(super) fn result(&self) -> RunResult {
-        let scenario = &self.setting.scenario;
+        let scenario = &self.experiment.scenario;
         RunResult {
             scenario: scenario.name.clone(),
             seeds: scenario.seed_numbers().collect(),
@@ -138,8 +139,8 @@ impl Comparison<'_> {
         }
         let peer =
             |(peer, version): &(Peer, String)| json!({"peer": peer.name(), "version": version});
-        json["limit"] = self.setting.limit.into();
-        json["workers"] = self.setting.scenario.workers.into();
+        json["limit"] = self.experiment.limit.into();
+        json["workers"] = self.experiment.scenario.workers.into();
         json["peers"] = self.present.iter().map(peer).collect();
         json["left_out"] = self.left_out.iter().map(|peer| peer.name()).collect();
         Ok(json)
@@ -147,7 +148,7 @@ impl Comparison<'_> {
 
     fn report(&self) -> Report {
         let mut environment = environment();
-        let Setting { scenario, limit, .. } = self.setting;
+        let Experiment { scenario, limit, .. } = self.experiment;
         environment.push(("limit".into(), format!("{limit}, {} workers", scenario.workers)));
         environment.extend(
             self.present.iter().map(|(peer, version)| (peer.name().to_owned(), version.clone())),
@@ -191,7 +192,7 @@ impl Comparison<'_> {
             title: title.into(),
             axis: Axis { title: axis.into(), log: false, cover: vec![0.0] },
             series: self.present.iter().map(|(peer, _)| peer.name().to_owned()).collect(),
-            groups: self.setting.scenario.rho.iter().map(group).collect(),
+            groups: self.experiment.scenario.rho.iter().map(group).collect(),
             reference: None,
         })
     }

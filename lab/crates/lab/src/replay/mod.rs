@@ -1,18 +1,18 @@
 //! `bywash lab replay`: plays an access log with other policies, in virtual time. It answers, for
 //! example: "What would session-first have done last night?"
 //!
-//! `intake` reads the log line by line. `guests` groups its requests into visitors. `night` makes a
-//! scenario of them, with the classes of a configuration and the `terms` of the command line; it
-//! also returns the outcome of the log itself as a row of the same table. The simulator plays the
-//! scenario. `told` describes the findings and the assumptions: a log does not tell how long a
-//! visitor would have waited, nor whether they would have retried.
+//! `reader` reads the log line by line. `visitors` groups its requests into visitors. `workload`
+//! and `from_log` make a scenario of them, with the classes of a configuration and the `options` of
+//! the command line; it also returns the outcome of the log itself as a row of the same table. The
+//! simulator plays the scenario. `summary` describes the findings and the assumptions: a log does
+//! not tell how long a visitor would have waited, nor whether they would have retried.
 
-mod guests;
-mod intake;
-mod night;
-mod scene;
-mod terms;
-mod told;
+mod from_log;
+mod options;
+mod reader;
+mod summary;
+mod visitors;
+mod workload;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,9 +25,9 @@ use bywash_engine::catalog::Value;
 use bywash_report::{result_report, table};
 use bywash_scenario::{Charge, PolicyChoice};
 
-use self::intake::Intake;
-use self::night::Night;
-use self::terms::Terms;
+use self::options::ReplayOptions;
+use self::reader::LogContent;
+use self::workload::WorkloadModel;
 use super::{command, environment, prepare_report, progress_bar, write_report};
 use crate::args::Replay;
 
@@ -36,52 +36,52 @@ pub(super) fn replay(args: &Replay) -> Result<(), Failure> {
     let policies: Vec<PolicyChoice> =
         args.policy.iter().map(|name| choice(name, &config)).collect();
     bywash_sim::lab::check(&policies).map_err(Failure::usage)?;
-    let terms = Terms::new(args, &config).map_err(Failure::usage)?;
+    let options = ReplayOptions::new(args, &config).map_err(Failure::usage)?;
     args.report.as_deref().map_or(Ok(()), prepare_report)?;
     let name = args.log.display().to_string();
-    let intake = Intake::read(&args.log, &config, args.limit)
+    let content = LogContent::read(&args.log, &config, args.limit)
         .map_err(|error| Failure::configuration(format!("bywash: cannot read {name}: {error}")))?;
-    told::flaws(&intake.account).iter().for_each(say);
-    told::unseen(&config, &intake.account).iter().for_each(say);
-    if intake.asked.is_empty() {
+    summary::read_problems(&content.counts).iter().for_each(say);
+    summary::unreachable_classes(&config, &content.counts).iter().for_each(say);
+    if content.requests.is_empty() {
         let why =
-            format!("bywash: {name}: none of its {} lines is a request", intake.account.lines);
+            format!("bywash: {name}: none of its {} lines is a request", content.counts.lines);
         return Err(Failure::configuration(why));
     }
-    let mut night = Night::new(&name, &config, &terms, &intake.asked, args);
-    night.scenario.policies = policies;
-    deliver(&night, &config, &intake, &terms, args)
+    let mut model = WorkloadModel::new(&name, &config, &options, &content.requests, args);
+    model.scenario.policies = policies;
+    deliver(&model, &config, &content, &options, args)
 }
 
 fn deliver(
-    night: &Night,
+    model: &WorkloadModel,
     config: &Config,
-    intake: &Intake,
-    terms: &Terms,
+    content: &LogContent,
+    options: &ReplayOptions,
     args: &Replay,
 ) -> Result<(), Failure> {
     let (bar, progress) = progress_bar();
-    let (mut result, _) = bywash_sim::run(&night.scenario, &progress).map_err(Failure::usage)?;
+    let (mut result, _) = bywash_sim::run(&model.scenario, &progress).map_err(Failure::usage)?;
     bar.finish_and_clear();
-    result.cells.insert(0, night.as_it_was(&intake.asked, terms));
-    let facts = told::facts(night, config, &intake.account, terms, args);
+    result.cells.insert(0, model.logged_row(&content.requests, options));
+    let facts = summary::facts(model, config, &content.counts, options, args);
     if let Some(path) = args.report.as_deref() {
         let known = facts.iter().cloned().chain(environment()).collect();
         write_report(path, &result_report(&result, &command(), known))?;
     }
     if args.json {
         let mut json = to_json(&result)?;
-        json["log"] = told::account(&intake.account);
+        json["log"] = summary::counts(&content.counts);
         json["told"] = facts.into_iter().collect();
         return print_json(&json);
     }
     print(&table::cells(&result).to_string())?;
-    print(&told::text(&facts))
+    print(&summary::text(&facts))
 }
 
 fn config(path: &Path) -> Result<Config, Failure> {
-    let wrong = |wrong: Problems| Failure::configuration(wrong.render(has_colour()));
-    let (config, warnings) = Config::read(path).map_err(wrong)?;
+    let failure = |problems: Problems| Failure::configuration(problems.render(has_colour()));
+    let (config, warnings) = Config::read(path).map_err(failure)?;
     if !warnings.is_empty() {
         draw(&warnings.render(has_colour()));
     }

@@ -5,14 +5,14 @@
 
 use bywash_report::figure::{Axis, Bars, Curves, Point, Series, Svg, bars, curves};
 use bywash_report::{Block, Section};
-use bywash_scenario::Cell;
+use bywash_scenario::ResultRow;
 use bywash_units::Span;
 
 use super::Row;
 use crate::args::Vary;
 
 /// A share of a cell: its title, its value and its standard error.
-type Measure = (&'static str, fn(&Cell) -> f64, fn(&Cell) -> Option<f64>);
+type Measure = (&'static str, fn(&ResultRow) -> f64, fn(&ResultRow) -> Option<f64>);
 
 const MEASURES: [Measure; 2] = [
     ("useful work, % of the possible", |cell| cell.useful_work, |cell| cell.useful_error),
@@ -77,7 +77,7 @@ fn lines(rows: &[Row]) -> Vec<String> {
     lines
 }
 
-fn name(cell: &Cell, rows: &[Row]) -> String {
+fn name(cell: &ResultRow, rows: &[Row]) -> String {
     // The first row has the loads and closes of every row: if ρ or closes is varied, it is an axis
     // and not a line.
     let own = rows.first().map_or(&[][..], |row| &row.cells);
@@ -97,7 +97,7 @@ fn mean(
     line: &str,
     (_, share, error): Measure,
 ) -> Option<(f64, Option<f64>)> {
-    let cells: Vec<&Cell> = rows
+    let cells: Vec<&ResultRow> = rows
         .iter()
         .filter(|row| row.values[key] == value)
         .flat_map(|row| &row.cells)

@@ -14,7 +14,7 @@ use bywash_command::streams::{print, print_json};
 use bywash_report::{Report, Section};
 use bywash_terminal::{Align, Table};
 
-use bywash_scenario::{Cell, RunResult, Scenario, Setting};
+use bywash_scenario::{ResultRow, RunResult, Scenario, Setting};
 use serde_json::{Value, json};
 
 use super::narrowed::narrowed;
@@ -29,7 +29,7 @@ const MOST_COMBINATIONS: usize = 2000;
 struct Row {
     /// A value for each varied key, in their order.
     values: Vec<String>,
-    cells: Vec<Cell>,
+    cells: Vec<ResultRow>,
 }
 
 pub(super) fn sweep(args: &Sweep) -> Result<(), Failure> {
@@ -106,15 +106,15 @@ fn scenario(args: &Sweep, text: &str, values: &[String]) -> Result<Scenario, Fai
     let settings: Vec<Setting> = settings
         .map(|(vary, value)| Setting { key: vary.key.clone(), value: value.clone() })
         .collect();
-    let wrong = |why: &str| Failure::usage(format!("--vary: {}", super::presentable(why)));
+    let failure = |why: &str| Failure::usage(format!("--vary: {}", super::presentable(why)));
     let folder = args.scenario.parent().unwrap_or(Path::new("."));
     let scenario = Scenario::parse_with(text, folder, &settings);
-    let scenario = scenario.map_err(|error| wrong(&error.to_string()))?;
+    let scenario = scenario.map_err(|error| failure(&error.to_string()))?;
     let scenario = narrowed(scenario, &args.narrow)?;
     let with = values.iter().zip(&args.vary).map(|(value, vary)| format!("{} = {value}", vary.key));
     let with = with.collect::<Vec<_>>().join(", ");
     let checked = bywash_sim::lab::check_whole(&scenario);
-    checked.map_err(|error| wrong(&format!("with {with}: {error}")))?;
+    checked.map_err(|error| failure(&format!("with {with}: {error}")))?;
     Ok(scenario)
 }
 
@@ -150,7 +150,7 @@ fn table(vary: &[Vary], rows: &[Row]) -> Table {
     table
 }
 
-fn entries(cell: &Cell) -> [String; 9] {
+fn entries(cell: &ResultRow) -> [String; 9] {
     let of_base = |count: u64| format!("{:.1}", 100.0 * count as f64 / cell.base().max(1) as f64);
     let with = |share: f64, error: Option<f64>| match error {
         Some(error) => format!("{:.1} ± {:.1}", 100.0 * share, 100.0 * error),

@@ -104,7 +104,7 @@ fn what_is_left_when_the_run_is_over_is_closed_and_has_timed_out() {
 fn a_visitor_who_is_thinking_when_the_run_ends_has_not_made_the_rest() {
     let url = answering(|_| answer(200, ""));
     let mut scenario = alone();
-    scenario.client.think = bywash_scenario::Law::Constant(Span::from_secs(3600));
+    scenario.client.think = bywash_scenario::Distribution::Constant(Span::from_secs(3600));
     let (_, cell) = play(&scenario, &at(&url));
     assert_eq!((cell.completed, cell.not_generated), (1, 1));
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use bywash_load::{Options, Progress, Run, run};
-use bywash_scenario::{Cell, Profile, Scenario};
+use bywash_scenario::{Profile, ResultRow, Scenario};
 use bywash_units::{Span, Time};
 
 /// Two requests per session, `GET /` and then `POST /buy`, with 100 ms between. Clients have
@@ -51,13 +51,13 @@ pub(crate) fn alone() -> Scenario {
 
 /// Returns this scenario with clients of this patience and at most this many retries.
 pub(crate) fn impatient(mut scenario: Scenario, patience: Span, retries: u32) -> Scenario {
-    scenario.client.patience = bywash_scenario::Law::Constant(patience);
+    scenario.client.patience = bywash_scenario::Distribution::Constant(patience);
     scenario.client.retries = retries;
     scenario
 }
 
 /// Runs a scenario with these options.
-pub(crate) fn play(scenario: &Scenario, options: &Options) -> (Run, Cell) {
+pub(crate) fn play(scenario: &Scenario, options: &Options) -> (Run, ResultRow) {
     let mut last = Progress::default();
     let run = run(scenario, options, &mut |progress| last = *progress).expect("the site is up");
     let cell = run.result(scenario, options).cells.remove(0);

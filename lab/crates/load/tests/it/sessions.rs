@@ -10,7 +10,7 @@ use bywash_load::{LoadError, Options, run};
 use bywash_scenario::arrivals::Starts;
 use bywash_scenario::file::Length;
 use bywash_scenario::{
-    ClientSet, Law, Recording, Scenario, Shown, Signal, Source, Visit, Visitor, WaitsFor,
+    ClientSet, Distribution, Recording, Scenario, Shown, Signal, Source, Visit, Visitor, WaitsFor,
 };
 use bywash_units::{Span, Time};
 
@@ -264,7 +264,7 @@ fn what_cannot_be_played_is_refused_before_it_begins() {
         path: vec![1],
         session: bywash_scenario::Claims::Forged,
         addresses: 1,
-        patience: bywash_scenario::Law::Never,
+        patience: bywash_scenario::Distribution::Never,
         burst: 1,
         holds: Span::ZERO,
         rate: 0,
@@ -326,7 +326,7 @@ fn clients_of_a_set_ask_one_after_the_other_and_who_is_not_counted_leaves_no_fig
         })
     };
     let mut scenario = crowd();
-    scenario.client.think = Law::Constant(Span::from_millis(10));
+    scenario.client.think = Distribution::Constant(Span::from_millis(10));
     let set = |name: &str, clients, counted| ClientSet {
         name: name.to_owned(),
         clients,

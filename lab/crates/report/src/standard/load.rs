@@ -1,6 +1,6 @@
 //! Useful work and revenue against the level of load; orders if there is only one level.
 
-use bywash_scenario::{Cell, Closes, RunResult};
+use bywash_scenario::{Closes, ResultRow, RunResult};
 
 use super::{closes, policies};
 use crate::figure::{Axis, Bars, Curves, Point, Reference, Series, Svg, bars, curves};
@@ -9,7 +9,7 @@ use crate::page::{Block, Section};
 
 pub(super) fn against_load(result: &RunResult) -> Section {
     let revenue = |closes| {
-        let error = |cell: &Cell| cell.revenue_error;
+        let error = |cell: &ResultRow| cell.revenue_error;
         let y = ("Revenue", "confirmed orders, % of the bound");
         load_curves(result, closes, y, |cell| cell.revenue_share, error)
     };
@@ -34,11 +34,11 @@ fn load_curves(
     result: &RunResult,
     closes: Closes,
     (title, measure): (&str, &str),
-    value: fn(&Cell) -> f64,
-    error: fn(&Cell) -> Option<f64>,
+    value: fn(&ResultRow) -> f64,
+    error: fn(&ResultRow) -> Option<f64>,
 ) -> Svg {
     let series = |policy: &str| {
-        let mine = |cell: &&Cell| cell.policy == policy && cell.closes == closes;
+        let mine = |cell: &&ResultRow| cell.policy == policy && cell.closes == closes;
         let mut points: Vec<Point> = result
             .cells
             .iter()
@@ -65,7 +65,7 @@ pub(super) fn orders(result: &RunResult) -> Section {
     let closes = closes(result);
     let group = |policy: &str| {
         let of = |closes: &Closes| {
-            let mine = |cell: &&Cell| cell.policy == policy && cell.closes == *closes;
+            let mine = |cell: &&ResultRow| cell.policy == policy && cell.closes == *closes;
             result.cells.iter().find(mine).map_or(f64::NAN, |cell| cell.orders as f64)
         };
         (policy.to_owned(), closes.iter().map(of).collect())
@@ -83,7 +83,7 @@ pub(super) fn orders(result: &RunResult) -> Section {
 /// Returns the possible orders, if every cell had the same visitors.
 fn bound(result: &RunResult) -> Option<Reference> {
     let first = result.cells.first()?.orders_possible;
-    let same = |cell: &Cell| (cell.orders_possible - first).abs() <= 0.005 * first;
+    let same = |cell: &ResultRow| (cell.orders_possible - first).abs() <= 0.005 * first;
     result
         .cells
         .iter()

@@ -4,7 +4,7 @@
 mod load;
 mod time;
 
-use bywash_scenario::{Cell, Closes, RunResult};
+use bywash_scenario::{Closes, ResultRow, RunResult};
 
 use crate::number::{count, short};
 use crate::page::{Block, Report, Section};
@@ -109,13 +109,13 @@ fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
     seen
 }
 
-fn name(cell: &Cell) -> String {
+fn name(cell: &ResultRow) -> String {
     format!("{}, ρ = {}, closes {}", cell.policy, short(cell.rho, 2), cell.closes)
 }
 
 fn per_class(result: &RunResult) -> Option<Section> {
     let with = || result.cells.iter().filter(|cell| !cell.classes.is_empty());
-    let block = |cell: &Cell| Block::Details {
+    let block = |cell: &ResultRow| Block::Details {
         summary: name(cell),
         body: vec![Block::Table(table::classes(cell))],
     };

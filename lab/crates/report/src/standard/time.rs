@@ -1,6 +1,6 @@
 //! A run second by second, and response times.
 
-use bywash_scenario::{Cell, Closes, Distribution, RunResult, TierResponses};
+use bywash_scenario::{Closes, EmpiricalCdf, ResultRow, RunResult, TierResponses};
 
 use super::{MOST_OPEN, closes, levels, name};
 use crate::figure::{Axis, Ceiling, Curves, Point, Series, Svg, Timeline, curves, timeline};
@@ -14,7 +14,7 @@ pub(super) fn second_by_second(result: &RunResult) -> Option<Section> {
     }
     let runs = result.seeds.len();
     let few = with().count() <= MOST_OPEN;
-    let block = |cell: &Cell| {
+    let block = |cell: &ResultRow| {
         let title = name(cell);
         // Cells of one load are adjacent, so they share their axes.
         let peers = with().filter(|peer| peer.rho.total_cmp(&cell.rho).is_eq());
@@ -39,7 +39,7 @@ pub(super) fn second_by_second(result: &RunResult) -> Option<Section> {
 }
 
 /// One tier of [`TierResponses`].
-type Tier = (&'static str, fn(&TierResponses) -> &Distribution);
+type Tier = (&'static str, fn(&TierResponses) -> &EmpiricalCdf);
 
 const TIERS: [Tier; 3] = [
     ("all requests", |response| &response.all),
@@ -79,8 +79,8 @@ pub(super) fn response_times(result: &RunResult) -> Option<Section> {
 }
 
 fn within(result: &RunResult, (rho, closes): (f64, Closes), (tier, of): Tier) -> Option<Svg> {
-    let mine = |cell: &&Cell| cell.rho.total_cmp(&rho).is_eq() && cell.closes == closes;
-    let drawn = |cell: &&Cell| !of(&cell.response).is_empty();
+    let mine = |cell: &&ResultRow| cell.rho.total_cmp(&rho).is_eq() && cell.closes == closes;
+    let drawn = |cell: &&ResultRow| !of(&cell.response).is_empty();
     let point = |&(ms, share): &(f64, f64)| Point { x: ms, y: share * 100.0, error: None };
     let series: Vec<Series> = result
         .cells

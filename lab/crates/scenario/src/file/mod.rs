@@ -1,6 +1,6 @@
 //! A resolved and consistent scenario: class names are indices, and durations are parsed.
 //!
-//! The private module `written` defines the form of the file, and `base` reads it.
+//! The private module `raw` defines the form of the file, and `base` reads it.
 
 use bywash_units::{Rate, Span, Time};
 
@@ -40,7 +40,7 @@ pub struct Scenario {
     pub profile: Profile,
     /// The origin of visitors.
     pub source: Source,
-    /// The levels of ρ to run, one cell each.
+    /// The levels of ρ to run, one result row each.
     pub rho: Vec<f64>,
     /// The behaviour of clients.
     pub client: Client,
@@ -49,11 +49,11 @@ pub struct Scenario {
     /// Sets of permanent clients that replace arriving visitors (a closed load). Only the simulator
     /// and a live run without comparison can run them.
     pub sets: Vec<ClientSet>,
-    /// Whether the server side can see a client leave; one cell each.
+    /// Whether the server side can see a client leave; one result row each.
     pub closes: Vec<Closes>,
     /// Hostile populations. Only the simulator can run them.
     pub adversaries: Vec<Adversary>,
-    /// The policies to run, one cell each.
+    /// The policies to run, one result row each.
     pub policies: Vec<PolicyChoice>,
     /// The number of seeds to run and average over.
     pub seeds: u32,
@@ -69,7 +69,7 @@ pub enum Length {
     /// Sessions arrive for this long.
     Duration(Span),
     /// Sessions arrive until an ideal policy would have confirmed this many orders, over all seeds
-    /// of a cell.
+    /// of a result row.
     Orders(u64),
 }
 

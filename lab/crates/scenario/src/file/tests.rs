@@ -5,7 +5,7 @@ use std::path::Path;
 use super::*;
 use crate::lines::Lines;
 use crate::policies::Charge;
-use crate::written;
+use crate::raw;
 
 pub(crate) const SMALL: &str = r#"
     name = "small"
@@ -128,10 +128,10 @@ fn one_mistake_hides_no_other() {
 fn a_mistake_of_the_base_has_no_line_in_the_file_on_top() {
     let lines = Lines::of("name = 'over'\n[run]\nseeds = 4\n");
     let file = toml::from_str(&SMALL.replace("duration = \"10s\"", "orders = 0")).unwrap();
-    let error = written::resolve(file, Path::new("."), &lines).expect_err("no orders").to_string();
+    let error = raw::resolve(file, Path::new("."), &lines).expect_err("no orders").to_string();
     assert!(error.starts_with("line 2: run needs"), "{error}");
     let file = toml::from_str(&SMALL.replace("workers = 2", "workers = 0")).unwrap();
-    let error = written::resolve(file, Path::new("."), &lines).expect_err("no workers").to_string();
+    let error = raw::resolve(file, Path::new("."), &lines).expect_err("no workers").to_string();
     assert!(error.starts_with("servers.workers must be"), "{error}");
 }
 

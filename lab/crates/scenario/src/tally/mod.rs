@@ -1,4 +1,4 @@
-//! Counts the events of one run; `sum` combines several runs into a cell.
+//! Counts the events of one run; `sum` combines several runs into a result row.
 
 mod sum;
 
@@ -252,7 +252,7 @@ mod tests {
         );
         tally.useful(Time::ZERO, Span::from_secs(10));
         tally.session_over(3);
-        let cell = Tally::cell(&[tally.clone(), tally], &scenario, "x", 1.5, Closes::Hidden);
+        let cell = Tally::result_row(&[tally.clone(), tally], &scenario, "x", 1.5, Closes::Hidden);
         assert_eq!((cell.generated, cell.completed, cell.not_generated, cell.orders), (4, 4, 6, 2));
         // 20 s useful of two runs × 10 s × 2 workers.
         assert!((cell.useful_work - 0.5).abs() < 1e-9);
@@ -280,7 +280,7 @@ mod tests {
         let visitor = Visitor::new(&scenario, 1, 1);
         tally.session(&scenario, &visitor, Time::ZERO, 0.5);
         tally.useful(Time::ZERO, visitor.planned_work(&scenario.servers, Time::ZERO));
-        let cell = Tally::cell(&[tally], &scenario, "x", 0.5, Closes::Visible);
+        let cell = Tally::result_row(&[tally], &scenario, "x", 0.5, Closes::Visible);
         assert!((cell.useful_work - 1.0).abs() < 1e-9);
     }
 
@@ -301,7 +301,7 @@ mod tests {
             tally.session(&scenario, &visitor, now, 0.5);
             tally.useful(now, work);
         }
-        let cell = Tally::cell(&[tally], &scenario, "x", 0.5, Closes::Visible);
+        let cell = Tally::result_row(&[tally], &scenario, "x", 0.5, Closes::Visible);
         assert!((cell.useful_work - 1.0).abs() < 1e-6, "{}", cell.useful_work);
     }
 
@@ -315,7 +315,7 @@ mod tests {
         for (rho, possible) in [(0.5, 1.0), (1.0, 1.0), (2.0, 0.5), (10.0, 0.1)] {
             let mut tally = Tally::new(&scenario, rho, Span::from_secs(10));
             tally.session(&scenario, &buyer, Time::ZERO, rho);
-            let cell = Tally::cell(&[tally], &scenario, "x", rho, Closes::Visible);
+            let cell = Tally::result_row(&[tally], &scenario, "x", rho, Closes::Visible);
             assert!((cell.orders_possible - possible).abs() < 1e-9, "{rho}: {cell:?}");
             assert_eq!(cell.orders_planned, 1);
         }
@@ -358,11 +358,11 @@ mod tests {
             tally
         };
         let tallies = [tally(&[1, 2]), tally(&[6])];
-        let cell = Tally::cell(&tallies, &scenario, "x", 0.5, Closes::Visible);
+        let cell = Tally::result_row(&tallies, &scenario, "x", 0.5, Closes::Visible);
         assert_eq!((cell.sessions, cell.session_s), (3, 3.0));
         // The histogram resolves values to one part in a hundred.
         assert!((cell.classes[0].longest_ms - 6000.0).abs() < 60.0, "{:?}", cell.classes[0]);
-        let none = Tally::cell(&[tally(&[])], &scenario, "x", 0.5, Closes::Visible);
+        let none = Tally::result_row(&[tally(&[])], &scenario, "x", 0.5, Closes::Visible);
         assert_eq!((none.sessions, none.session_s, none.classes[0].longest_ms), (0, 0.0, 0.0));
     }
 }

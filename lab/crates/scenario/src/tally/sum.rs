@@ -1,4 +1,4 @@
-//! Sums the seeds of a cell, and measures how far they differ.
+//! Sums the seeds of a result row, and measures how far they differ.
 
 use bywash_units::Span;
 
@@ -8,7 +8,7 @@ use crate::class::{Class, Tier};
 use crate::client::Closes;
 use crate::file::Scenario;
 use crate::response::Responses;
-use crate::result::{Cell, ClassCell, Recovery, Second, SeedFigures, TierResponses};
+use crate::result::{ClassRow, Recovery, ResultRow, Second, SeedFigures, TierResponses};
 
 /// Recovery requires this fraction of the earlier useful work…
 const AS_BEFORE: f64 = 0.9;
@@ -16,18 +16,18 @@ const AS_BEFORE: f64 = 0.9;
 const SETTLED: usize = 10;
 
 impl Tally {
-    /// Sums the runs of one cell, given in the order of their seeds.
+    /// Sums the runs of one result row, given in the order of their seeds.
     ///
     /// # Panics
     ///
-    /// Panics if `tallies` is empty: a cell has at least one seed.
-    pub fn cell(
+    /// Panics if `tallies` is empty: a result row has at least one seed.
+    pub fn result_row(
         tallies: &[Self],
         scenario: &Scenario,
         label: &str,
         rho: f64,
         closes: Closes,
-    ) -> Cell {
+    ) -> ResultRow {
         let mut sum = tallies.first().expect("a cell has at least one seed").clone();
         for tally in &tallies[1..] {
             sum.add(tally);
@@ -36,7 +36,7 @@ impl Tally {
         let error = |of: fn(&SeedFigures) -> f64| {
             standard_error(&per_seed.iter().map(of).collect::<Vec<f64>>())
         };
-        Cell {
+        ResultRow {
             policy: label.into(),
             rho,
             closes,
@@ -60,7 +60,7 @@ impl Tally {
             recovery: recovery(&scenario.profile, &sum.timeline),
             hostile: None,
             response: sum.responses(&scenario.classes),
-            classes: scenario.classes.iter().zip(&sum.classes).map(class_cell).collect(),
+            classes: scenario.classes.iter().zip(&sum.classes).map(class_row).collect(),
             per_seed,
             sessions: sum.sessions,
             session_s: share(sum.in_sessions.as_secs_f64(), sum.sessions as f64),
@@ -129,7 +129,7 @@ impl Tally {
                     sum.add(&tally.response);
                 }
             }
-            sum.distribution()
+            sum.cdf()
         };
         let [browse, transact] = [Tier::Browse, Tier::Transact].map(Some).map(of);
         TierResponses { all: of(None), browse, transact }
@@ -148,8 +148,8 @@ impl ClassTally {
     }
 }
 
-fn class_cell((class, tally): (&Class, &ClassTally)) -> ClassCell {
-    ClassCell {
+fn class_row((class, tally): (&Class, &ClassTally)) -> ClassRow {
+    ClassRow {
         class: class.name.clone(),
         generated: tally.generated,
         completed: tally.completed,
@@ -162,7 +162,7 @@ fn class_cell((class, tally): (&Class, &ClassTally)) -> ClassCell {
         p50_ms: tally.response.quantile_ms(0.5),
         p99_ms: tally.response.quantile_ms(0.99),
         longest_ms: tally.response.longest_ms(),
-        response: tally.response.distribution(),
+        response: tally.response.cdf(),
     }
 }
 

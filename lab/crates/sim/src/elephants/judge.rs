@@ -3,7 +3,7 @@
 use bywash_discover::{Column, Discovery, Kinds, Resource, Settings};
 use bywash_units::{Span, Time};
 
-use super::{Seen, Site, World, observe};
+use super::{Observation, SimulationSettings, Site, observe};
 
 /// The quality of a set of findings.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -24,7 +24,7 @@ pub struct Verdict {
     /// The number of them whose interval contains the true cost.
     pub covered: usize,
     /// Findings by a positive Pearson's coefficient with a p-value below 0.05, without costs.
-    pub seeds: Score,
+    pub pearson: Score,
 }
 
 /// How often columns are reassigned to pages, in seconds.
@@ -51,13 +51,13 @@ impl Observer {
         }
     }
 
-    fn see(&mut self, seen: Seen) {
-        match seen {
-            Seen::Request(page, from, to) => {
+    fn record(&mut self, observation: Observation) {
+        match observation {
+            Observation::Request(page, from, to) => {
                 let column = self.kinds.column(&page, to.since(from));
                 self.discovery.request(column, from, to);
             }
-            Seen::Used(end, used) => {
+            Observation::Used(end, used) => {
                 let second = Span::from_secs(1);
                 let begin = Time::from_nanos(end.as_nanos() - second.as_nanos());
                 self.discovery.used(begin, end, &[used]);
@@ -81,14 +81,14 @@ impl Observer {
 
 /// Returns how long after the appearance of its first elephant a site's operator learns of it;
 /// `None` if that does not happen while the site is observed.
-pub fn first_named(site: &mut Site, world: &World) -> Option<Span> {
+pub fn first_named(site: &mut Site, settings: &SimulationSettings) -> Option<Span> {
     let elephant = site.elephants[0];
     let mut observer = Observer::new();
     let mut named = None;
-    let appears = world.appears.as_nanos() / Span::from_secs(1).as_nanos();
-    observe(site, world, |seen| {
-        let reads = matches!(seen, Seen::Used(..));
-        observer.see(seen);
+    let appears = settings.appears.as_nanos() / Span::from_secs(1).as_nanos();
+    observe(site, settings, |observation| {
+        let reads = matches!(observation, Observation::Used(..));
+        observer.record(observation);
         let since = observer.seconds.checked_sub(appears).filter(|since| *since > 0);
         if let Some(since) = since.filter(|since| reads && since.is_multiple_of(LOOK))
             && named.is_none()
@@ -100,12 +100,12 @@ pub fn first_named(site: &mut Site, world: &World) -> Option<Span> {
     named
 }
 
-/// Runs a world and judges the findings at its end.
-pub fn judge(site: &mut Site, world: &World) -> Verdict {
+/// Runs a simulation and judges the findings at its end.
+pub fn judge(site: &mut Site, settings: &SimulationSettings) -> Verdict {
     let mut observer = Observer::new();
-    observe(site, world, |seen| observer.see(seen));
+    observe(site, settings, |observation| observer.record(observation));
     let Observer { kinds, discovery, .. } = observer;
-    let mut verdict = Verdict { seeds: seeds(site, &kinds, &discovery), ..Verdict::default() };
+    let mut verdict = Verdict { pearson: pearson(site, &kinds, &discovery), ..Verdict::default() };
     for finding in discovery.findings() {
         verdict.ours.named += 1;
         let page = kinds.name(finding.column).copied();
@@ -119,7 +119,7 @@ pub fn judge(site: &mut Site, world: &World) -> Verdict {
     verdict
 }
 
-fn seeds(site: &Site, kinds: &Kinds<usize>, discovery: &Discovery) -> Score {
+fn pearson(site: &Site, kinds: &Kinds<usize>, discovery: &Discovery) -> Score {
     let is_named = |page: &usize| {
         let column = kinds.of(page).unwrap_or(Column::OTHER);
         let correlation = discovery.correlation(column, 0).filter(|_| column != Column::OTHER);

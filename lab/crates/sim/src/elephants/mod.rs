@@ -12,9 +12,9 @@
 //! five minutes. [`discover`](bywash_discover) receives nothing else.
 
 mod judge;
+mod simulation;
 mod site;
-mod world;
 
 pub use judge::{Score, Verdict, first_named, judge};
+pub use simulation::{Load, Observation, SimulationSettings, observe};
 pub use site::Site;
-pub use world::{Load, Seen, World, observe};

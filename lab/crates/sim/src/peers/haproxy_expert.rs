@@ -197,7 +197,7 @@ impl Expert {
 }
 
 impl Rules for Expert {
-    fn comes(&mut self, moment: &Moment<'_>, id: RequestId) {
+    fn on_arrival(&mut self, moment: &Moment<'_>, id: RequestId) {
         let waiting = moment.waiting(id);
         if let (Some(session), Some(_)) = (session(waiting), self.step(waiting)) {
             self.buyers.insert(session);
@@ -217,7 +217,7 @@ impl Rules for Expert {
         Some((self.class(waiting), if newest { newest_first(moment.now) } else { 0 }))
     }
 
-    fn leaves(&mut self, moment: &Moment<'_>, id: RequestId) {
+    fn on_departure(&mut self, moment: &Moment<'_>, id: RequestId) {
         let Some(address) = stranger(moment.waiting(id)) else { return };
         if let Some(count) = self.strangers.get_mut(&address) {
             *count -= 1;

@@ -9,7 +9,7 @@
 //! retry).
 //!
 //! Common to all: a refusal costs nothing, and a departure is seen immediately or never.
-//! [`come_again`] defines whether a refusal has a `Retry-After`.
+//! [`retry_after`] defines whether a refusal has a `Retry-After`.
 
 mod codel_lifo;
 mod envoy_adaptive;
@@ -48,24 +48,24 @@ pub fn find_limit(name: &str) -> Option<&'static LimitPolicy> {
 
 /// The `Retry-After` of a refusal.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum ComeAgain {
+pub(crate) enum RetryAfter {
     /// The engine's estimate, for a policy of the product.
     Estimated,
     /// A fixed time.
-    After(Span),
+    Fixed(Span),
     /// No `Retry-After`.
-    Unsaid,
+    Absent,
 }
 
 /// Returns the `Retry-After` of the policy of this name. Peers follow the configurations in
 /// `lab/peers`: ordinary HAProxy configurations set none, and Envoy's filter sends none.
-pub(crate) fn come_again(name: &str) -> ComeAgain {
+pub(crate) fn retry_after(name: &str) -> RetryAfter {
     match find(name) {
-        None => ComeAgain::Estimated,
+        None => RetryAfter::Estimated,
         Some(peer) if peer.name == haproxy_expert::POLICY.name => {
-            ComeAgain::After(haproxy_expert::RETRY_AFTER)
+            RetryAfter::Fixed(haproxy_expert::RETRY_AFTER)
         }
-        Some(_) => ComeAgain::Unsaid,
+        Some(_) => RetryAfter::Absent,
     }
 }
 

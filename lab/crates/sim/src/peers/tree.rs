@@ -19,7 +19,7 @@ const LOOK_BACK: i64 = 1 << 19;
 /// The queueing rules of a configuration.
 pub(super) trait Rules: Send {
     /// Notes the arrival of a request, whether it finds a slot or not.
-    fn comes(&mut self, moment: &Moment<'_>, id: RequestId) {
+    fn on_arrival(&mut self, moment: &Moment<'_>, id: RequestId) {
         let _ = (moment, id);
     }
 
@@ -27,7 +27,7 @@ pub(super) trait Rules: Send {
     fn queue(&mut self, moment: &Moment<'_>, id: RequestId) -> Option<(u16, i64)>;
 
     /// Notes that a queued request waits no longer.
-    fn leaves(&mut self, moment: &Moment<'_>, id: RequestId) {
+    fn on_departure(&mut self, moment: &Moment<'_>, id: RequestId) {
         let _ = (moment, id);
     }
 
@@ -54,12 +54,12 @@ impl<R: Rules> Backend<R> {
 impl<R: Rules> Order for Backend<R> {
     /// Notes a request that finds a free slot; none is refused.
     fn turn_away(&mut self, moment: &Moment<'_>, id: RequestId) -> Option<Reason> {
-        self.rules.comes(moment, id);
+        self.rules.on_arrival(moment, id);
         None
     }
 
     fn push(&mut self, moment: &Moment<'_>, id: RequestId) -> Push {
-        self.rules.comes(moment, id);
+        self.rules.on_arrival(moment, id);
         let Some((class, offset)) = self.rules.queue(moment, id) else {
             return Push::Refused(Reason::QueueFull);
         };
@@ -84,7 +84,7 @@ impl<R: Rules> Order for Backend<R> {
 
     fn remove(&mut self, moment: &Moment<'_>, id: RequestId) {
         self.tree.remove(id);
-        self.rules.leaves(moment, id);
+        self.rules.on_departure(moment, id);
     }
 
     fn newest_first(&self) -> bool {

@@ -5,7 +5,7 @@ use bywash_units::{Share, Span};
 
 use super::World;
 use crate::case::{Sample, Trace};
-use crate::events::Happening;
+use crate::events::SimEvent;
 
 impl World<'_> {
     pub(super) fn cpu_reading(&mut self) {
@@ -18,14 +18,14 @@ impl World<'_> {
         };
         let used = Span::from_nanos(used.as_nanos() - before.as_nanos());
         let share = Share::new(used.as_secs_f64() / whole.as_secs_f64());
-        self.tell(Event::Read(Reading { meter, share }));
+        self.notify_engine(Event::Read(Reading { meter, share }));
         if !self.arrivals_over || self.visitors.in_use() > 0 {
-            self.events.schedule(self.now + interval, Happening::CpuReading);
+            self.events.schedule(self.now + interval, SimEvent::CpuReading);
         }
     }
 
     pub(super) fn trace(&mut self) {
-        let Some(Trace { every: step, worths, asked }) = self.case.trace else { return };
+        let Some(Trace { every: step, worths, arrivals }) = self.case.trace else { return };
         let (was, meters) = (self.traced, self.servers.meters(self.now));
         self.traced = meters;
         let status = self.engine.status(self.now);
@@ -41,13 +41,14 @@ impl World<'_> {
             inside: mean(meters.waited, was.waited),
             workers: mean(meters.manned, was.manned),
             worths: if worths { self.worths() } else { Vec::new() },
-            asked: if asked { self.asked.clone() } else { Vec::new() },
+            arrivals: if arrivals { self.arrivals.clone() } else { Vec::new() },
         });
-        self.asked.fill(0);
+        self.arrivals.fill(0);
         // Clients of sets stay to the end.
-        let comes = if self.clients.is_empty() { !self.arrivals_over } else { self.now < self.end };
-        if comes {
-            self.events.schedule(self.now + step, Happening::Trace);
+        let arrivals_continue =
+            if self.clients.is_empty() { !self.arrivals_over } else { self.now < self.end };
+        if arrivals_continue {
+            self.events.schedule(self.now + step, SimEvent::Trace);
         }
     }
 

@@ -1,10 +1,10 @@
 //! One run: visitors, servers and the engine between them.
 //!
-//! This file has the run, the servers and the engine. `people` makes the requests, and
+//! This file has the run, the servers and the engine. `clients` makes the requests, and
 //! `instruments` reads the servers.
 
+mod clients;
 mod instruments;
-mod people;
 
 use bywash_engine::RuleId;
 use bywash_engine::throttle::Rule;
@@ -15,12 +15,12 @@ use bywash_units::{Span, Time, Utility};
 
 use crate::adversary::Adversaries;
 use crate::application::Meters;
-use crate::case::{Case, Outturn, Trace, engine_classes};
-use crate::events::{Events, Happening};
-use crate::peers::{self, ComeAgain};
+use crate::case::{Case, RunOutput, Trace, engine_classes};
+use crate::events::{EventQueue, SimEvent};
+use crate::peers::{self, RetryAfter};
 use crate::slots::Slots;
 use crate::stations::Stations;
-use people::{Guest, Live, Presence};
+use clients::{ActiveVisitor, LiveRequest, Presence};
 
 /// How often the gateway judges whether a client is slow.
 const JUDGED: Span = Span::from_millis(500);
@@ -31,17 +31,17 @@ const JITTER: u64 = 0x2000;
 struct World<'a> {
     case: Case<'a>,
     now: Time,
-    events: Events,
+    events: EventQueue,
     starts: Starts,
     sessions: u64,
     /// The time after which clients of sets begin nothing.
     end: Time,
     arrivals_over: bool,
-    visitors: Slots<Guest>,
+    visitors: Slots<ActiveVisitor>,
     adversaries: Adversaries<'a>,
-    requests: Slots<Live>,
+    requests: Slots<LiveRequest>,
     serial: u64,
-    come_again: ComeAgain,
+    retry_after: RetryAfter,
     /// Whether the policy learns which clients are slow. Peers do not.
     sees_slow: bool,
     jitter: Stream,
@@ -58,20 +58,20 @@ struct World<'a> {
     /// The totals at the last step of the trace.
     traced: Meters,
     /// Requests by class that arrived since the last step of the trace.
-    asked: Vec<u32>,
-    out: Outturn,
+    arrivals: Vec<u32>,
+    out: RunOutput,
 }
 
 /// Runs one case to its end.
-pub fn play(case: Case<'_>) -> Outturn {
+pub fn play(case: Case<'_>) -> RunOutput {
     let mut world = World::new(case);
     world.start();
     while let Some((at, what)) = world.events.next() {
         world.now = at;
-        world.happen(what);
+        world.handle(what);
     }
     world.out.events = world.events.count();
-    world.out.hostile = world.adversaries.got();
+    world.out.hostile = world.adversaries.results();
     world.out
 }
 
@@ -92,7 +92,7 @@ impl<'a> World<'a> {
         Self {
             starts: Starts::new(&scenario.profile, rho, scenario.unit_rate(), duration, seed),
             engine: Engine::new(classes, order, options),
-            out: Outturn {
+            out: RunOutput {
                 tally: Tally::new(scenario, rho, duration),
                 started: 0,
                 delayed: 0,
@@ -103,7 +103,7 @@ impl<'a> World<'a> {
             },
             case,
             now: Time::ZERO,
-            events: Events::default(),
+            events: EventQueue::default(),
             sessions: 0,
             end: Time::ZERO + duration,
             arrivals_over: false,
@@ -111,7 +111,7 @@ impl<'a> World<'a> {
             adversaries: Adversaries::new(scenario, duration, seed),
             requests: Slots::default(),
             serial: 0,
-            come_again: peers::come_again(case.settings.name()),
+            retry_after: peers::retry_after(case.settings.name()),
             sees_slow: peers::find(case.settings.name()).is_none(),
             jitter: Stream::new(seed, JITTER, 0),
             clients: scenario.clients(seed).collect(),
@@ -121,7 +121,7 @@ impl<'a> World<'a> {
             service: (None, 0),
             read: Meters::default(),
             traced: Meters::default(),
-            asked: vec![0; scenario.classes.len()],
+            arrivals: vec![0; scenario.classes.len()],
         }
     }
 
@@ -131,36 +131,36 @@ impl<'a> World<'a> {
             self.schedule_next_session();
         } else {
             self.arrivals_over = true;
-            self.clients_come();
+            self.start_clients();
         }
         for population in 0..self.case.scenario.adversaries.len() {
             self.schedule_next_burst(population);
         }
         if let Some((_, interval)) = self.engine.meter() {
-            self.events.schedule(Time::ZERO + interval, Happening::CpuReading);
+            self.events.schedule(Time::ZERO + interval, SimEvent::CpuReading);
         }
         if let Some(Trace { every, .. }) = self.case.trace {
-            self.events.schedule(Time::ZERO + every, Happening::Trace);
+            self.events.schedule(Time::ZERO + every, SimEvent::Trace);
         }
         self.servers_change();
         self.watch_servers();
     }
 
-    fn happen(&mut self, what: Happening) {
+    fn handle(&mut self, what: SimEvent) {
         match what {
-            Happening::SessionStarts => self.session_starts(),
-            Happening::ClientStarts { client, session } => self.client_starts(client, session),
-            Happening::Attempt { visitor } => self.attempt(visitor),
-            Happening::BurstComes { population } => self.burst_comes(population as usize),
-            Happening::Intrusion { intruder } => self.intrude(intruder),
-            Happening::ServiceEnds { serial } => self.service_ends(serial),
-            Happening::AnswerArrives { request, serial } => self.answer_arrives(request, serial),
-            Happening::PatienceEnds { request, serial } => self.patience_ends(request, serial),
-            Happening::ClientSlow { request, serial } => self.client_slow(request, serial),
-            Happening::EngineTimer => self.engine_timer(),
-            Happening::CpuReading => self.cpu_reading(),
-            Happening::ServersChange => self.servers_change(),
-            Happening::Trace => self.trace(),
+            SimEvent::SessionStarts => self.session_starts(),
+            SimEvent::ClientStarts { client, session } => self.client_starts(client, session),
+            SimEvent::Attempt { visitor } => self.attempt(visitor),
+            SimEvent::BurstComes { population } => self.burst_comes(population as usize),
+            SimEvent::Intrusion { intruder } => self.intrude(intruder),
+            SimEvent::ServiceEnds { serial } => self.service_ends(serial),
+            SimEvent::AnswerArrives { request, serial } => self.answer_arrives(request, serial),
+            SimEvent::PatienceEnds { request, serial } => self.patience_ends(request, serial),
+            SimEvent::ClientSlow { request, serial } => self.client_slow(request, serial),
+            SimEvent::EngineTimer => self.engine_timer(),
+            SimEvent::CpuReading => self.cpu_reading(),
+            SimEvent::ServersChange => self.servers_change(),
+            SimEvent::Trace => self.trace(),
         }
         self.watch_servers();
     }
@@ -171,7 +171,7 @@ impl<'a> World<'a> {
         if next != self.service.0 {
             self.service = (next, self.service.1 + 1);
             if let Some(at) = next {
-                let ends = Happening::ServiceEnds { serial: self.service.1 };
+                let ends = SimEvent::ServiceEnds { serial: self.service.1 };
                 self.events.schedule(at, ends);
             }
         }
@@ -179,7 +179,7 @@ impl<'a> World<'a> {
 
     fn servers_change(&mut self) {
         if let Some(at) = self.servers.look(self.now) {
-            self.events.schedule(at, Happening::ServersChange);
+            self.events.schedule(at, SimEvent::ServersChange);
         }
     }
 
@@ -197,7 +197,7 @@ impl<'a> World<'a> {
         }
         if live.client == Presence::GaveUpHeld {
             self.requests.free(id);
-            self.tell(Event::Finished {
+            self.notify_engine(Event::Finished {
                 id: RequestId(id),
                 end: End::Abandoned { answered: true },
             });
@@ -207,10 +207,10 @@ impl<'a> World<'a> {
         if delay == Span::ZERO {
             self.answer_arrives(id, live.serial);
         } else {
-            let arrives = Happening::AnswerArrives { request: id, serial: live.serial };
+            let arrives = SimEvent::AnswerArrives { request: id, serial: live.serial };
             self.events.schedule(self.now + delay, arrives);
         }
-        self.tell(Event::Served {
+        self.notify_engine(Event::Served {
             session: live.served_session(),
             service: Service {
                 address: live.address,
@@ -221,7 +221,7 @@ impl<'a> World<'a> {
             in_time: !live.is_abandoned(),
         });
         let end = End::Answered { in_time: !live.is_abandoned(), held_up: false, done: true };
-        self.tell(Event::Finished { id: RequestId(id), end });
+        self.notify_engine(Event::Finished { id: RequestId(id), end });
     }
 
     fn answer_arrives(&mut self, id: u32, serial: u64) {
@@ -262,16 +262,16 @@ impl<'a> World<'a> {
             // The gateway frees the slot immediately, or holds it until the application is done.
             if self.case.departures == Departures::Noticed {
                 self.requests.get_mut(id).client = Presence::GaveUpUnnoticed;
-                self.tell(Event::ClientGone { id: RequestId(id) });
+                self.notify_engine(Event::ClientGone { id: RequestId(id) });
             } else {
                 self.requests.get_mut(id).client = Presence::GaveUpHeld;
-                self.tell(Event::Departed { id: RequestId(id) });
+                self.notify_engine(Event::Departed { id: RequestId(id) });
             }
         } else if is_seen {
             let work = self.servers.remove(self.now, id);
             self.worked(&live, work, false);
             self.requests.free(id);
-            self.tell(Event::ClientGone { id: RequestId(id) });
+            self.notify_engine(Event::ClientGone { id: RequestId(id) });
         } else {
             self.requests.get_mut(id).client = Presence::GaveUp;
         }
@@ -279,7 +279,7 @@ impl<'a> World<'a> {
     }
 
     /// Passes an event to the engine and carries out its actions.
-    fn tell(&mut self, event: Event) {
+    fn notify_engine(&mut self, event: Event) {
         let mut actions = std::mem::take(&mut self.actions);
         self.engine.on_event(self.now, event, &mut actions);
         self.carry_out(actions);
@@ -310,7 +310,7 @@ impl<'a> World<'a> {
         let next = self.engine.next_timer();
         if next.is_some() && (self.timer.is_none() || next < self.timer) {
             self.timer = next;
-            self.events.schedule(next.unwrap_or(self.now), Happening::EngineTimer);
+            self.events.schedule(next.unwrap_or(self.now), SimEvent::EngineTimer);
         }
     }
 
@@ -320,7 +320,7 @@ impl<'a> World<'a> {
         let waited = now.since(live.made);
         self.servers.admit(now, id, live.of.class, live.demand);
         if live.slow.is_some() && self.sees_slow {
-            self.says_slow(id, live.serial);
+            self.schedule_slow_check(id, live.serial);
         }
         self.out.started += 1;
         self.out.delayed += u64::from(waited > Span::ZERO);
@@ -331,13 +331,13 @@ impl<'a> World<'a> {
     fn client_slow(&mut self, id: u32, serial: u64) {
         let Some(live) = self.requests.get(id).filter(|live| live.serial == serial) else { return };
         if let Some(slow) = live.slow.filter(|_| self.servers.serves(id)) {
-            self.says_slow(id, serial);
-            self.tell(Event::ClientSlow { id: RequestId(id), rate: slow.rate });
+            self.schedule_slow_check(id, serial);
+            self.notify_engine(Event::ClientSlow { id: RequestId(id), rate: slow.rate });
         }
     }
 
-    fn says_slow(&mut self, id: u32, serial: u64) {
-        let slow = Happening::ClientSlow { request: id, serial };
+    fn schedule_slow_check(&mut self, id: u32, serial: u64) {
+        let slow = SimEvent::ClientSlow { request: id, serial };
         self.events.schedule(self.now + JUDGED, slow);
     }
 
@@ -347,7 +347,7 @@ impl<'a> World<'a> {
         self.worked(&live, work, false);
         self.requests.free(id);
         if !live.is_abandoned() {
-            self.says(&live, retry_after);
+            self.send_retry_after(&live, retry_after);
             self.ended(&live, Ending::Terminated);
         }
     }
@@ -356,7 +356,7 @@ impl<'a> World<'a> {
         let live = *self.requests.get_mut(id);
         self.requests.free(id);
         if !live.is_abandoned() {
-            self.says(&live, retry_after);
+            self.send_retry_after(&live, retry_after);
             self.ended(&live, Ending::Dropped);
         }
     }

@@ -5,8 +5,8 @@ use std::net::{Ipv4Addr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bywash_harness::tls::{self, Wire};
-use bywash_harness::{dial, http, sys};
+use bywash_harness::tls::{self, MaybeTlsStream};
+use bywash_harness::{client_socket, http, sys};
 
 /// Bytes a second of a slow client: above the 500 that bywash requires, below all that is useful.
 pub(super) const SLOW: u32 = 700;
@@ -50,7 +50,7 @@ pub(super) struct Script {
 /// A connection that follows a [`Script`].
 #[derive(Debug)]
 pub(super) struct Scripted {
-    wire: Wire,
+    wire: MaybeTlsStream,
     script: Arc<Script>,
     sent: usize,
     has_read: bool,
@@ -91,11 +91,11 @@ impl Script {
 impl Scripted {
     /// Begins a connection without TLS.
     pub(super) fn open(source: Ipv4Addr, port: u16, script: &Arc<Script>) -> io::Result<Self> {
-        let stream = dial::begin_connect(source, port)?;
+        let stream = client_socket::begin_connect(source, port)?;
         if script.small_buffer {
             sys::set_receive_buffer(&stream, SMALL_BUFFER)?;
         }
-        Ok(Self::over(Wire::Clear(stream), script))
+        Ok(Self::over(MaybeTlsStream::Clear(stream), script))
     }
 
     /// Opens a connection with TLS, whose handshake it completes.
@@ -105,17 +105,17 @@ impl Scripted {
         script: &Arc<Script>,
         client: &tls::Client,
     ) -> io::Result<Self> {
-        let stream = dial::connect_from(source, port)?;
+        let stream = client_socket::connect_from(source, port)?;
         if script.small_buffer {
             sys::set_receive_buffer(&stream, SMALL_BUFFER)?;
         }
         stream.set_read_timeout(Some(HANDSHAKE))?;
         let stream = client.connect(stream)?;
         stream.sock.set_nonblocking(true)?;
-        Ok(Self::over(Wire::Tls(Box::new(stream)), script))
+        Ok(Self::over(MaybeTlsStream::Tls(Box::new(stream)), script))
     }
 
-    fn over(wire: Wire, script: &Arc<Script>) -> Self {
+    fn over(wire: MaybeTlsStream, script: &Arc<Script>) -> Self {
         Self { wire, script: Arc::clone(script), sent: 0, has_read: false }
     }
 
@@ -159,7 +159,7 @@ pub(super) struct HalfHandshake {
 impl HalfHandshake {
     /// Begins a connection.
     pub(super) fn open(source: Ipv4Addr, port: u16, client: &tls::Client) -> io::Result<Self> {
-        let stream = dial::begin_connect(source, port)?;
+        let stream = client_socket::begin_connect(source, port)?;
         Ok(Self { stream, hello: client.hello()? })
     }
 }

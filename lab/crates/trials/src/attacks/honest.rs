@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use bywash_harness::dial;
+use bywash_harness::client_socket;
 use bywash_harness::http;
 use bywash_harness::open_loop::{Load, Phase, Reuse};
 use bywash_harness::sys;
@@ -56,7 +56,7 @@ impl Edge {
 /// Sends 8 MB, faster than a mobile phone does: so that they fit into the time.
 fn upload(port: u16, bound: Duration) -> io::Result<()> {
     let deadline = Instant::now() + bound;
-    let mut stream = dial::connect_over_line(dial::address(UPLOADER), port)?;
+    let mut stream = client_socket::connect_over_line(client_socket::address(UPLOADER), port)?;
     stream.set_write_timeout(Some(bound))?;
     stream.write_all(http::post("/upload", &format!("Content-Length: {UPLOAD}\r\n")).as_bytes())?;
     let steps = (bound.as_secs_f64() * PART * f64::from(STEPS)).ceil();
@@ -80,7 +80,7 @@ fn upload(port: u16, bound: Duration) -> io::Result<()> {
 fn read(port: u16, bound: Duration) -> io::Result<()> {
     let deadline = Instant::now() + bound;
     let size = (READ_RATE as f64 * bound.as_secs_f64() * PART) as usize;
-    let mut stream = dial::connect_over_line(dial::address(READER), port)?;
+    let mut stream = client_socket::connect_over_line(client_socket::address(READER), port)?;
     sys::set_receive_buffer(&stream, 8192)?;
     stream.write_all(http::get(&format!("/bytes/{size}")).as_bytes())?;
     let (mut got, start) = (Vec::new(), Instant::now());

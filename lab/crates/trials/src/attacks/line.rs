@@ -1,10 +1,10 @@
 //! The network that trials run in: loopback, with a slow line to the reader.
 //!
-//! A client that reads slowly from a fast line makes its kernel open the window by half a buffer at a time, so it seems to
-//! read nothing for seconds. A client on a slow line takes each segment when it comes.
+//! A client that reads slowly from a fast line makes its kernel open the window by half a buffer at a time, so it seems
+//! to read nothing for seconds. A client on a slow line takes each segment when it comes.
 
 use super::honest::{READ_RATE, READER};
-use bywash_harness::dial;
+use bywash_harness::client_socket;
 use bywash_peer::Namespace;
 use std::io;
 
@@ -14,7 +14,7 @@ use std::io;
 /// This process may not make one, or `ip` or `tc` is missing.
 pub(super) fn enter() -> io::Result<Namespace> {
     let network = Namespace::new()?;
-    let (reader, rate) = (dial::address(READER), READ_RATE * 8);
+    let (reader, rate) = (client_socket::address(READER), READ_RATE * 8);
     for words in [
         "tc qdisc add dev lo root handle 1: htb default 10".to_owned(),
         "tc class add dev lo parent 1: classid 1:10 htb rate 10gbit".to_owned(),

@@ -9,11 +9,12 @@
 //! | `line.rs` | the network that trials run in |
 //! | `honest.rs` | clients at the edge who must be served all the same |
 //! | `pressure.rs` | attacks on the slots |
-//! | `memory.rs`, `seats.rs`, `sessions.rs`, `black_hole.rs`, `watchers.rs` | one attack each |
+//! | `memory.rs`, `connection_limit.rs`, `sessions.rs`, `black_hole.rs`, `watchers.rs` | one attack each |
 //! | `results.rs` | medians and tables |
 
 mod attacker;
 mod black_hole;
+mod connection_limit;
 mod honest;
 mod line;
 mod memory;
@@ -21,7 +22,6 @@ mod origin;
 mod pool;
 mod pressure;
 mod results;
-mod seats;
 mod sessions;
 mod streams;
 mod target;

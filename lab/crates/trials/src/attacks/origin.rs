@@ -47,8 +47,8 @@ impl Origin {
         let port = listener.local_addr()?.port();
         let (stop, free, freed) = (AtomicBool::new(false), Mutex::new(SLOTS), Condvar::new());
         let shared = Arc::new(Shared { stop, service, status, free, freed });
-        let told = Arc::clone(&shared);
-        thread::spawn(move || accept(&listener, &told));
+        let thread_shared = Arc::clone(&shared);
+        thread::spawn(move || accept(&listener, &thread_shared));
         Ok(Self { port, shared })
     }
 

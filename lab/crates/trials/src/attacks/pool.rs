@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use bywash_harness::dial;
+use bywash_harness::client_socket;
 
 const TICK: Duration = Duration::from_millis(10);
 /// Connections that are opened again in a tick: 1,000 a second.
@@ -52,8 +52,8 @@ impl Pool {
     /// Starts it.
     pub(super) fn start(attack: &Attack) -> Self {
         let shared = Arc::new(Shared::default());
-        let (attack, told) = (attack.clone(), Arc::clone(&shared));
-        let thread = thread::spawn(move || run(&attack, &told));
+        let (attack, thread_shared) = (attack.clone(), Arc::clone(&shared));
+        let thread = thread::spawn(move || run(&attack, &thread_shared));
         Self { shared, thread: Some(thread) }
     }
 
@@ -82,30 +82,30 @@ fn run(attack: &Attack, shared: &Shared) {
     let ticks = |time: Duration| (time.as_millis() / TICK.as_millis()).max(1) as usize;
     let (period, first) =
         (ticks(attack.period), attack.connections.div_ceil(ticks(attack.opening)));
-    let mut places: Vec<Option<Box<dyn Attacker>>> = Vec::new();
+    let mut slots: Vec<Option<Box<dyn Attacker>>> = Vec::new();
     let start = Instant::now();
     for tick in 0.. {
         if shared.stop.load(Ordering::Relaxed) {
             return;
         }
-        let fresh = places.len()..attack.connections.min(places.len() + first);
+        let fresh = slots.len()..attack.connections.min(slots.len() + first);
         for number in fresh {
-            places.push(open(attack, number, shared));
+            slots.push(open(attack, number, shared));
         }
         let mut again = AGAIN;
-        for number in (tick % period..places.len()).step_by(period) {
-            let place = &mut places[number];
-            if let Some(attacker) = place {
+        for number in (tick % period..slots.len()).step_by(period) {
+            let slot = &mut slots[number];
+            if let Some(attacker) = slot {
                 if attacker.act().is_err() {
-                    *place = None;
+                    *slot = None;
                 }
             } else if again > 0 {
                 again -= 1;
-                *place = open(attack, number, shared);
+                *slot = open(attack, number, shared);
             }
         }
         if tick % 10 == 0 {
-            shared.open.store(places.iter().flatten().count(), Ordering::Relaxed);
+            shared.open.store(slots.iter().flatten().count(), Ordering::Relaxed);
         }
         let due = start + TICK * (tick as u32 + 1);
         thread::sleep(due.saturating_duration_since(Instant::now()));
@@ -114,7 +114,7 @@ fn run(attack: &Attack, shared: &Shared) {
 
 /// Opens the connection `number`, which acts at once.
 fn open(attack: &Attack, number: usize, shared: &Shared) -> Option<Box<dyn Attacker>> {
-    let source = dial::address(number % attack.addresses);
+    let source = client_socket::address(number % attack.addresses);
     let mut attacker = (attack.open)(number, source).ok()?;
     attacker.act().ok()?;
     shared.opened.fetch_add(1, Ordering::Relaxed);
@@ -137,14 +137,14 @@ mod tests {
     #[test]
     fn connections_come_from_their_addresses_and_a_closed_one_is_opened_again() {
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let told = Arc::clone(&seen);
+        let thread_seen = Arc::clone(&seen);
         let attack = Attack {
             connections: 3,
             addresses: 2,
             period: TICK,
             opening: TICK,
             open: Arc::new(move |number, source| {
-                told.lock().unwrap().push((number, source));
+                thread_seen.lock().unwrap().push((number, source));
                 Ok(Box::new(Once))
             }),
         };
@@ -155,7 +155,7 @@ mod tests {
         assert!(pool.open().is_err());
         drop(pool);
         let seen = seen.lock().unwrap();
-        let [one, other] = [dial::address(0), dial::address(1)];
+        let [one, other] = [client_socket::address(0), client_socket::address(1)];
         assert_eq!(seen[..4], [(0, one), (1, other), (2, one), (0, one)]);
     }
 }

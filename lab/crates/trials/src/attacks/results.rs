@@ -1,8 +1,8 @@
 //! Values of rounds, and the tables that show them.
 
+use super::connection_limit::CONNECTION_LIMIT;
 use super::memory::MOST;
 use super::pressure::PATIENCE;
-use super::seats::SEATS;
 use super::sessions::TABLE;
 use super::trial::{Run, Shown, Trial};
 use bywash_harness::peer::Kind;
@@ -80,7 +80,7 @@ impl Shown {
                 MOST >> 20
             ),
             Self::Shares => format!(
-                "in percent. idle-seats: new clients served out of 200, while {SEATS} idle \
+                "in percent. idle-seats: new clients served out of 200, while {CONNECTION_LIMIT} idle \
                  connections take all places. session-eviction: buyers whose standing is still \
                  known after {} invented sessions; the table has room for {TABLE}.\nblack-hole: \
                  good answers during {seconds} s in which one of two servers answers 500 at once \
@@ -156,8 +156,8 @@ impl Results {
 /// The values of rounds as one cell.
 fn cell(shown: Shown, rounds: &[&[f64]]) -> String {
     let count = rounds.iter().map(|values| values.len()).min().unwrap_or(0);
-    let parts = shown.measures().iter().take(count).enumerate().map(|(place, measure)| {
-        let values = rounds.iter().map(|values| values[place]).filter(|value| !value.is_nan());
+    let parts = shown.measures().iter().take(count).enumerate().map(|(index, measure)| {
+        let values = rounds.iter().map(|values| values[index]).filter(|value| !value.is_nan());
         let value = match measure {
             Measure::Rounds => Some(100.0 * values.sum::<f64>() / rounds.len() as f64),
             Measure::Share => Spread::of(values).map(|spread| 100.0 * spread.median),

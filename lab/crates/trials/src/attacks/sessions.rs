@@ -3,7 +3,7 @@
 
 use super::honest::VISITORS;
 use super::target::Target;
-use bywash_harness::dial;
+use bywash_harness::client_socket;
 use bywash_harness::http;
 use serde_json::Value;
 use std::fs;
@@ -24,11 +24,11 @@ const BOUND: Duration = Duration::from_secs(5);
 /// returns the share of them that the gateway still knew.
 pub(super) fn measure(target: &Target, addresses: usize) -> io::Result<Vec<f64>> {
     let mut buyers = (0..BUYERS)
-        .map(|number| connect(dial::address(VISITORS.start + number), target.ports().http))
+        .map(|number| connect(client_socket::address(VISITORS.start + number), target.ports().http))
         .collect::<io::Result<Vec<_>>>()?;
     each_asks(&mut buyers, "/login")?;
     for address in 0..addresses {
-        let mut stream = connect(dial::address(address), target.ports().http)?;
+        let mut stream = connect(client_socket::address(address), target.ports().http)?;
         for number in 0..INVENTED / addresses {
             let cookie = format!("Cookie: sid=invented{address}x{number}\r\n");
             let request = format!("GET /item HTTP/1.1\r\nHost: bench.test\r\n{cookie}\r\n");
@@ -43,7 +43,7 @@ pub(super) fn measure(target: &Target, addresses: usize) -> io::Result<Vec<f64>>
 }
 
 fn connect(source: std::net::Ipv4Addr, port: u16) -> io::Result<TcpStream> {
-    let stream = dial::connect_from(source, port)?;
+    let stream = client_socket::connect_from(source, port)?;
     stream.set_read_timeout(Some(BOUND))?;
     Ok(stream)
 }

@@ -8,7 +8,7 @@ use super::attacker::{ANSWER, Attacker, LARGE, ready};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 
-use bywash_harness::dial;
+use bywash_harness::client_socket;
 use bywash_harness::h2::{self, END_HEADERS, END_STREAM, Frame, Frames, Method, frame, kind};
 
 /// The first window of a connection (RFC 9113 §6.9.2).
@@ -53,7 +53,7 @@ impl Streams {
         let settings = frame(kind::SETTINGS, 0, 0, &settings);
         let room = frame(kind::WINDOW_UPDATE, 0, 0, &CONNECTION_ROOM.to_be_bytes());
         Ok(Self {
-            stream: dial::begin_connect(source, port)?,
+            stream: client_socket::begin_connect(source, port)?,
             frames: Frames::default(),
             unsent: [h2::PREFACE, &settings, &room].concat(),
             slow,

@@ -5,7 +5,7 @@ use super::origin::Origin;
 use super::pressure::{self, Client, Slots};
 use super::target::Target;
 use super::texts::Setup;
-use super::{black_hole, memory, seats, sessions, watchers};
+use super::{black_hole, connection_limit, memory, sessions, watchers};
 use std::io;
 use std::time::Duration;
 
@@ -76,8 +76,8 @@ impl Attack {
                 memory("heads, bodies and chunks", Kinds::Bodies, many),
             ],
             Self::IdleSeats => vec![
-                trial("idle-seats: 1 address", What::Seats { addresses: 1 }),
-                trial("idle-seats: 100 addresses", What::Seats { addresses: 100 }),
+                trial("idle-seats: 1 address", What::ConnectionLimit { addresses: 1 }),
+                trial("idle-seats: 100 addresses", What::ConnectionLimit { addresses: 100 }),
             ],
             Self::SessionEviction => vec![
                 trial("session-eviction: 1 address", What::Sessions { addresses: 1 }),
@@ -145,7 +145,7 @@ pub(super) struct Trial {
 enum What {
     Slots(Slots),
     Memory { kinds: Kinds, connections: usize },
-    Seats { addresses: usize },
+    ConnectionLimit { addresses: usize },
     Sessions { addresses: usize },
     BlackHole,
     Watchers,
@@ -185,9 +185,10 @@ impl Trial {
         match self.what {
             What::Slots(_) => Shown::Slots,
             What::Memory { .. } => Shown::Memory,
-            What::Seats { .. } | What::Sessions { .. } | What::BlackHole | What::Watchers => {
-                Shown::Shares
-            }
+            What::ConnectionLimit { .. }
+            | What::Sessions { .. }
+            | What::BlackHole
+            | What::Watchers => Shown::Shares,
         }
     }
 
@@ -198,7 +199,10 @@ impl Trial {
             What::Slots(Slots::Http1 { client: Client::Read, connections, .. }) => {
                 kind != Kind::Nginx || connections <= MOST_FILES
             }
-            What::Slots(_) | What::Memory { .. } | What::Seats { .. } | What::BlackHole => true,
+            What::Slots(_)
+            | What::Memory { .. }
+            | What::ConnectionLimit { .. }
+            | What::BlackHole => true,
         }
     }
 
@@ -231,9 +235,9 @@ impl Trial {
                 let target = start(&setup, group.as_ref().map(OwnedGroup::group))?;
                 memory::measure(&target, group.as_ref(), (kinds, connections), run.length)
             }
-            What::Seats { addresses } => {
-                setup.connections = seats::SEATS;
-                seats::measure(&start(&setup, None)?, addresses)
+            What::ConnectionLimit { addresses } => {
+                setup.connections = connection_limit::CONNECTION_LIMIT;
+                connection_limit::measure(&start(&setup, None)?, addresses)
             }
             What::Sessions { addresses } => {
                 setup.sessions = Some(sessions::TABLE);

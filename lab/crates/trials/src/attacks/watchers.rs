@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use bywash_harness::dial;
+use bywash_harness::client_socket;
 use bywash_harness::http;
 
 const WATCHERS: usize = 300;
@@ -31,7 +31,7 @@ pub(super) fn measure(target: &Target) -> io::Result<Vec<f64>> {
     );
     let mut watchers = Vec::new();
     for _ in 0..WATCHERS {
-        let mut stream = dial::connect_from(Ipv4Addr::LOCALHOST, port)?;
+        let mut stream = client_socket::connect_from(Ipv4Addr::LOCALHOST, port)?;
         // One that is closed at once is a watcher that was refused.
         let _ = stream.write_all(watch.as_bytes());
         watchers.push(stream);

@@ -1,6 +1,6 @@
 //! Attacks: what hostile clients cost those who are not, beside HAProxy and nginx in the same run.
 
-use bywash_peer::custody;
+use bywash_peer::child_guard;
 use bywash_trials::attacks;
 use clap::Parser;
 use std::process::ExitCode;
@@ -14,7 +14,7 @@ struct CommandLine {
 
 fn main() -> ExitCode {
     let CommandLine { options } = CommandLine::parse();
-    custody::take().and_then(|()| attacks::run(&options)).unwrap_or_else(|e| {
+    child_guard::start().and_then(|()| attacks::run(&options)).unwrap_or_else(|e| {
         eprintln!("attacks: {e}");
         ExitCode::FAILURE
     })

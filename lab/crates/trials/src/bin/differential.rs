@@ -6,8 +6,8 @@
 use bywash_harness::table::Table;
 use bywash_trials::differential::corpus;
 use bywash_trials::differential::front::{Front, Peer};
-use bywash_trials::differential::messages::Volley;
-use bywash_trials::differential::origin::{ORIGINS, Origin, Places};
+use bywash_trials::differential::messages::MessagePlan;
+use bywash_trials::differential::origin::{ORIGINS, Origin, OriginPaths};
 use bywash_trials::differential::parties;
 use bywash_trials::differential::reflector::Reflector;
 use bywash_trials::differential::results::{OriginTally, Results, Stage, Tally};
@@ -90,10 +90,10 @@ fn run(options: &Options) -> io::Result<bool> {
     let reflector = Reflector::open()?;
     let sources = fs::canonicalize(Path::new("lab/origins"))?;
     let installed = fs::canonicalize(&options.installed).unwrap_or(options.installed.clone());
-    let places = Places { sources, installed, backend: reflector.port() };
-    let origins = origins(options, &places)?;
+    let paths = OriginPaths { sources, installed, backend: reflector.port() };
+    let origins = origins(options, &paths)?;
     let until = Instant::now() + Duration::from_secs(options.minutes.saturating_mul(60));
-    let volley = Volley {
+    let plan = MessagePlan {
         front: &front,
         cases: &cases,
         mutations: options.mutations,
@@ -101,10 +101,10 @@ fn run(options: &Options) -> io::Result<bool> {
         lanes: options.lanes,
         until,
     };
-    let mut gathered = volley.fire()?;
+    let mut gathered = plan.fire()?;
     let mut results = std::mem::take(&mut gathered.results);
     for (origin, version) in &origins {
-        results.join(parties::attend(origin, &places, version, &front, &gathered, until)?);
+        results.join(parties::run_origin(origin, &paths, version, &front, &gathered, until)?);
     }
     print(&front, &results, options.show);
     if options.figures {
@@ -121,7 +121,7 @@ fn run(options: &Options) -> io::Result<bool> {
 }
 
 /// Those that are asked for and installed, with their versions.
-fn origins<'a>(options: &Options, places: &Places) -> io::Result<Vec<(&'a Origin, String)>> {
+fn origins<'a>(options: &Options, paths: &OriginPaths) -> io::Result<Vec<(&'a Origin, String)>> {
     static KNOWN: [Origin; 13] = ORIGINS;
     let asked = |origin: &&Origin| options.origins.iter().any(|name| name == origin.name);
     let known = |name: &String| name == "none" || KNOWN.iter().any(|origin| origin.name == name);
@@ -130,7 +130,7 @@ fn origins<'a>(options: &Options, places: &Places) -> io::Result<Vec<(&'a Origin
     }
     let mut present = Vec::new();
     for origin in KNOWN.iter().filter(|origin| options.origins.is_empty() || asked(origin)) {
-        match origin.version(places) {
+        match origin.version(paths) {
             Some(version) => present.push((origin, version)),
             None => eprintln!(
                 "{}: left out, because it is not installed (run scripts/origins)",

@@ -7,13 +7,13 @@ use bywash_harness::machine::{self, Machine};
 use bywash_harness::peer::{Kind, Programs, Task};
 use bywash_harness::proxy::Plan;
 use bywash_harness::table::Table;
-use bywash_peer::custody;
+use bywash_peer::child_guard;
 use bywash_trials::ghost::blocked::{self, HungPort};
-use bywash_trials::ghost::departure::{CONTROL, QUEUED, RUNNING, STREAMING, Way};
+use bywash_trials::ghost::departure::{CONTROL, Departure, QUEUED, RUNNING, STREAMING};
 use bywash_trials::ghost::origin::Origin;
 use bywash_trials::ghost::running::Upstream;
 use bywash_trials::ghost::tally::Tally;
-use bywash_trials::ghost::{Stage, queued, running};
+use bywash_trials::ghost::{TestBed, queued, running};
 use bywash_trials::sockdiag::SockDiag;
 use clap::Parser;
 use serde_json::{Value, json};
@@ -46,7 +46,7 @@ struct Options {
 }
 
 fn main() -> ExitCode {
-    match custody::take().and_then(|()| run(&Options::parse())) {
+    match child_guard::start().and_then(|()| run(&Options::parse())) {
         Ok(0) => ExitCode::SUCCESS,
         Ok(ghosts) => {
             println!("bywash started {ghosts} requests whose client had left");
@@ -114,27 +114,29 @@ fn plan<'a>(kind: Kind, origin: &Origin, programs: &'a Programs) -> Plan<'a> {
 }
 
 fn measure(plan: &Plan<'_>, origin: &mut Origin, trials: usize) -> io::Result<Vec<Tally>> {
-    let mut stage = Stage::set(plan, origin)?;
-    check_control(&mut stage)?;
+    let mut test_bed = TestBed::start(plan, origin)?;
+    check_control(&mut test_bed)?;
     let mut tallies = Vec::new();
-    for way in &QUEUED {
-        tallies.push(repeat("queued", way, trials, |t| queued::trial(&mut stage, way, t))?);
+    for departure in &QUEUED {
+        tallies.push(repeat("queued", departure, trials, |t| {
+            queued::trial(&mut test_bed, departure, t)
+        })?);
     }
-    for (phase, upstream, ways) in [
+    for (phase, upstream, departures) in [
         ("running", Upstream::Silent, RUNNING.as_slice()),
         ("streaming", Upstream::Streaming, STREAMING.as_slice()),
     ] {
-        for way in ways {
-            let trial = |t: &mut Tally| running::trial(&mut stage, upstream, way, t);
-            tallies.push(repeat(phase, way, trials, trial)?);
+        for departure in departures {
+            let trial = |t: &mut Tally| running::trial(&mut test_bed, upstream, departure, t);
+            tallies.push(repeat(phase, departure, trials, trial)?);
         }
     }
     let (mut diag, body) = (SockDiag::open()?, blocked::upload_body());
     let mut upload = Tally::new("uploading", "POST blocked, RST");
     for _ in 0..trials {
-        blocked::uploading(&mut stage, &mut diag, &body, &mut upload)?;
+        blocked::uploading(&mut test_bed, &mut diag, &body, &mut upload)?;
     }
-    drop(stage);
+    drop(test_bed);
     tallies.push(upload);
     let hung = HungPort::open()?;
     let plan = Plan { upstream: hung.port(), ..plan.clone() };
@@ -144,20 +146,20 @@ fn measure(plan: &Plan<'_>, origin: &mut Origin, trials: usize) -> io::Result<Ve
 
 fn repeat(
     phase: &'static str,
-    way: &Way,
+    departure: &Departure,
     trials: usize,
     mut trial: impl FnMut(&mut Tally) -> io::Result<()>,
 ) -> io::Result<Tally> {
-    let mut tally = Tally::new(phase, way.name);
+    let mut tally = Tally::new(phase, departure.name);
     for _ in 0..trials {
-        let in_way = |e| io::Error::other(format!("{phase}, {}: {e}", way.name));
+        let in_way = |e| io::Error::other(format!("{phase}, {}: {e}", departure.name));
         trial(&mut tally).map_err(in_way)?;
     }
     Ok(tally)
 }
 
-fn check_control(stage: &mut Stage<'_>) -> io::Result<()> {
-    let tally = repeat("control", &CONTROL, CONTROLS, |t| queued::trial(stage, &CONTROL, t))?;
+fn check_control(test_bed: &mut TestBed<'_>) -> io::Result<()> {
+    let tally = repeat("control", &CONTROL, CONTROLS, |t| queued::trial(test_bed, &CONTROL, t))?;
     if (tally.ghosts, tally.lost) == (CONTROLS, 0) {
         return Ok(());
     }
@@ -175,6 +177,6 @@ fn table(tallies: &[Tally]) -> Table {
 }
 
 fn report(kind: Kind, version: &str, tallies: &[Tally]) -> Value {
-    let ways: Vec<Value> = tallies.iter().map(Tally::json).collect();
-    json!({ "proxy": kind.to_string(), "version": version, "ways": ways })
+    let departures: Vec<Value> = tallies.iter().map(Tally::json).collect();
+    json!({ "proxy": kind.to_string(), "version": version, "ways": departures })
 }

@@ -1,4 +1,5 @@
-//! When a client has left: how soon is its query cancelled, is another's ever, what does a storm cost?
+//! When a client has left: how soon is its query cancelled, is another's ever, what does a storm
+//! cost?
 //!
 //!     scripts/with-databases postgres mariadb -- target/release/orphans
 //!
@@ -9,9 +10,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use bywash_harness::machine::Machine;
-use bywash_peer::custody;
+use bywash_peer::child_guard;
 use bywash_trials::orphans::database::Kind;
-use bywash_trials::orphans::victims::By;
+use bywash_trials::orphans::victims::Attribution;
 use bywash_trials::orphans::{latency, storm, victims};
 use clap::{Parser, ValueEnum};
 use serde_json::json;
@@ -56,7 +57,7 @@ enum What {
 }
 
 fn main() -> ExitCode {
-    match custody::take().and_then(|()| run(&Options::parse())) {
+    match child_guard::start().and_then(|()| run(&Options::parse())) {
         Ok(0) => ExitCode::SUCCESS,
         Ok(wrong) => {
             println!(
@@ -97,18 +98,20 @@ fn run(options: &Options) -> io::Result<usize> {
     if wants(What::Victims) {
         let (mut table, mut all) = (victims::head(), Vec::new());
         for kind in &there {
-            for (by, connections) in
-                options.connections.iter().flat_map(|&n| [(By::Lease, n), (By::Mark, n)])
+            for (attribution, connections) in options
+                .connections
+                .iter()
+                .flat_map(|&n| [(Attribution::Lease, n), (Attribution::Mark, n)])
             {
                 let (count, result) = victims::measure(
                     &options.program,
                     *kind,
-                    by,
+                    attribution,
                     options.victims,
                     connections,
                     &mut table,
                 )?;
-                wrong += if by == By::Lease { count.wrong } else { 0 };
+                wrong += if attribution == Attribution::Lease { count.wrong } else { 0 };
                 all.push(result);
             }
         }

@@ -1,7 +1,7 @@
 //! Survival: what is done to the gateway, and whether it is still there, serves and forgets
 //! nothing. Exit code 99 if a promise was not kept.
 
-use bywash_peer::custody;
+use bywash_peer::child_guard;
 use bywash_trials::{faults, floods, hostile, pulse, updown};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -21,7 +21,8 @@ enum What {
     Updown(updown::Options),
     /// Failures of the upstream and of the machine
     Faults(faults::Options),
-    /// Connections that make the gateway hold memory: what each costs, and ten thousand in a control group
+    /// Connections that make the gateway hold memory: what each costs, and ten thousand in a
+    /// control group
     Memory(hostile::Options),
     /// Ten times the load for a minute, and how soon it is forgotten
     Pulse(pulse::Options),
@@ -29,7 +30,7 @@ enum What {
 
 fn main() -> ExitCode {
     let CommandLine { what } = CommandLine::parse();
-    let result = custody::take().and_then(|()| match &what {
+    let result = child_guard::start().and_then(|()| match &what {
         What::Floods(options) => floods::run(options),
         What::Updown(options) => updown::run(options),
         What::Faults(options) => faults::run(options),

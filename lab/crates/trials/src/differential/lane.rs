@@ -84,7 +84,7 @@ pub struct Lane {
     epoll: Epoll,
     tokens: Vec<usize>,
     listener: TcpListener,
-    wires: BTreeMap<usize, Wire>,
+    upstream_connections: BTreeMap<usize, UpstreamConnection>,
     next: usize,
     /// Whole requests that have come so far.
     arrived: usize,
@@ -92,7 +92,7 @@ pub struct Lane {
 
 /// One upstream connection.
 #[derive(Debug)]
-struct Wire {
+struct UpstreamConnection {
     /// `None` once it has ended.
     stream: Option<TcpStream>,
     /// What came since the last trial.
@@ -118,9 +118,9 @@ impl Lane {
         let epoll = Epoll::new(64)?;
         epoll.add(&listener, LISTENER)?;
         let Some(gateway) = front.start(listener.local_addr()?.port())? else { return Ok(None) };
-        let (tokens, wires) = (Vec::new(), BTreeMap::new());
+        let (tokens, upstream_connections) = (Vec::new(), BTreeMap::new());
         let next = LISTENER + 1;
-        Ok(Some(Self { gateway, epoll, tokens, listener, wires, next, arrived: 0 }))
+        Ok(Some(Self { gateway, epoll, tokens, listener, upstream_connections, next, arrived: 0 }))
     }
 
     /// Sends a message and sees what comes of it. `heads` says which requests in it are HEAD.
@@ -185,7 +185,9 @@ impl Lane {
     fn settle(&mut self) -> io::Result<()> {
         let start = Instant::now();
         while self.look(0, None)? {}
-        while self.wires.values().any(Wire::is_unfinished) && start.elapsed() < CLOSE_BOUND {
+        while self.upstream_connections.values().any(UpstreamConnection::is_unfinished)
+            && start.elapsed() < CLOSE_BOUND
+        {
             self.look(LOOK, None)?;
         }
         Ok(())
@@ -204,9 +206,9 @@ impl Lane {
                 (CLIENT, Some(client)) => client.receive(),
                 (CLIENT, None) => {}
                 (LISTENER, _) => self.accept()?,
-                (wire, _) => {
-                    if let Some(wire) = self.wires.get_mut(&wire) {
-                        wire.receive(&mut self.arrived);
+                (connection, _) => {
+                    if let Some(connection) = self.upstream_connections.get_mut(&connection) {
+                        connection.receive(&mut self.arrived);
                     }
                 }
             }
@@ -221,7 +223,7 @@ impl Lane {
             stream.set_nonblocking(true)?;
             stream.set_nodelay(true)?;
             self.epoll.add(&stream, self.next)?;
-            self.wires.insert(self.next, Wire::new(stream));
+            self.upstream_connections.insert(self.next, UpstreamConnection::new(stream));
             self.next += 1;
         }
         Ok(())
@@ -229,14 +231,17 @@ impl Lane {
 
     /// What came since the last time.
     fn take(&mut self) -> Vec<Stream> {
-        let wires = self.wires.values_mut().filter(|wire| !wire.bytes.is_empty());
-        let streams = wires.map(Wire::take).collect();
-        self.wires.retain(|_, wire| wire.stream.is_some());
+        let upstream_connections = self
+            .upstream_connections
+            .values_mut()
+            .filter(|connection| !connection.bytes.is_empty());
+        let streams = upstream_connections.map(UpstreamConnection::take).collect();
+        self.upstream_connections.retain(|_, connection| connection.stream.is_some());
         streams
     }
 }
 
-impl Wire {
+impl UpstreamConnection {
     fn new(stream: TcpStream) -> Self {
         Self { stream: Some(stream), bytes: Vec::new(), answered: 0, arrivals: Vec::new() }
     }

@@ -4,7 +4,7 @@
 use super::corpus::{Case, Expect, Refusal};
 use super::front::Front;
 use super::lane::{Lane, Patience, Stream, Trial};
-use super::mutation::{self, Chance};
+use super::mutation::{self, SplitMix64};
 use super::progress::Progress;
 use super::reading::{self, Reading, Request, Speaker, Tail};
 use super::results::{Results, Source, Stage};
@@ -22,7 +22,7 @@ const IMPATIENT: Duration = Duration::from_millis(150);
 
 /// What is sent, to whom and how often.
 #[derive(Debug, Clone)]
-pub struct Volley<'a> {
+pub struct MessagePlan<'a> {
     /// Who stands in between.
     pub front: &'a Front,
     /// The corpus.
@@ -50,7 +50,7 @@ pub struct Sample {
 
 /// A case that came to an end by itself, to be sent again to real origins.
 #[derive(Debug, Clone)]
-pub struct Live {
+pub struct LiveCase {
     /// Which case.
     pub source: Source,
     /// With the canary.
@@ -67,10 +67,10 @@ pub struct Gathered {
     /// One of each kind.
     pub samples: HashMap<Vec<u8>, Sample>,
     /// For the live part.
-    pub live: Vec<Live>,
+    pub live: Vec<LiveCase>,
 }
 
-impl Volley<'_> {
+impl MessagePlan<'_> {
     /// Sends everything.
     pub fn fire(&self) -> io::Result<Gathered> {
         let next = AtomicUsize::new(0);
@@ -96,32 +96,33 @@ impl Volley<'_> {
     }
 
     fn lane(&self, next: &AtomicUsize, progress: &Progress) -> io::Result<Gathered> {
-        let mut shooter = Shooter { lane: Lane::open(self.front)?, found: Gathered::default() };
+        let mut sender =
+            MessageSender { lane: Lane::open(self.front)?, found: Gathered::default() };
         while let Some(case) = self.cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-            shooter.alone(case)?;
-            shooter.followed(case)?;
+            sender.alone(case)?;
+            sender.followed(case)?;
             for number in 1..=self.mutations {
                 if Instant::now() > self.until {
-                    shooter.found.results.left_out += 1;
+                    sender.found.results.left_out += 1;
                     continue;
                 }
-                let mut chance = Chance::new(self.seed, &case.name, number);
-                let other = &self.cases[chance.below(self.cases.len())].bytes;
-                let message = mutation::mutate(&case.bytes, other, &mut chance);
-                shooter.mutation(case, number, &message)?;
+                let mut rng = SplitMix64::new(self.seed, &case.name, number);
+                let other = &self.cases[rng.below(self.cases.len())].bytes;
+                let message = mutation::mutate(&case.bytes, other, &mut rng);
+                sender.mutation(case, number, &message)?;
             }
             progress.step();
         }
-        Ok(shooter.found)
+        Ok(sender.found)
     }
 }
 
-struct Shooter {
+struct MessageSender {
     lane: Option<Lane>,
     found: Gathered,
 }
 
-impl Shooter {
+impl MessageSender {
     /// As it stands in the corpus: does the gateway do what the case asks for?
     fn alone(&mut self, case: &Case) -> io::Result<()> {
         let reading = reading::read(&case.bytes, Speaker::Client);
@@ -156,7 +157,7 @@ impl Shooter {
         let whole = |stream: &Stream| stream.reading.tail == Tail::Nothing;
         let again = trial.closed && trial.streams.iter().all(whole);
         if again && !requests.is_empty() && requests.iter().all(same_host) {
-            self.found.live.push(Live { source, message, requests });
+            self.found.live.push(LiveCase { source, message, requests });
         }
         Ok(())
     }

@@ -12,7 +12,7 @@
 //! | `reading`, `rules` | the reference |
 //! | `lane`, `front`, `messages` | client, gateway and recorder |
 //! | `verdict` | what may be forwarded, and of what |
-//! | `origin`, `replay`, `seen`, `reflector`, `parties` | real servers |
+//! | `origin`, `replay`, `observed`, `reflector`, `parties` | real servers |
 //! | `results`, `progress` | what came of it |
 //!
 //! The idea of a recorder and a replay to many servers is the HTTP Garden's (Kallus et al., 2024);
@@ -24,6 +24,7 @@ pub mod front;
 pub mod lane;
 pub mod messages;
 pub mod mutation;
+pub mod observed;
 pub mod origin;
 pub mod parties;
 pub mod program;
@@ -33,7 +34,6 @@ pub mod reflector;
 pub mod replay;
 pub mod results;
 mod rules;
-pub mod seen;
 pub mod verdict;
 
 #[cfg(test)]

@@ -3,12 +3,12 @@
 /// Longer messages are not made (bytes).
 const LONGEST: usize = 1 << 20;
 
-/// Chance (`SplitMix64`).
+/// Random numbers (`SplitMix64`).
 #[derive(Debug, Clone)]
-pub struct Chance(u64);
+pub struct SplitMix64(u64);
 
-impl Chance {
-    /// Chance for the mutation of this number of a case of this name.
+impl SplitMix64 {
+    /// Random numbers for the mutation of this number of a case of this name.
     pub fn new(seed: u64, name: &str, number: usize) -> Self {
         // FNV-1a, so that a case keeps its mutations when others are added.
         let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
@@ -90,31 +90,31 @@ const FIELDS: [&[u8]; 24] = [
 const ENDS: [&[u8]; 6] = [b"\n", b"\r", b"\r\r\n", b"\n\r", b"\r\n\r\n", b""];
 
 /// A copy with one to three damages; `other` is a message that may be put behind.
-pub fn mutate(message: &[u8], other: &[u8], chance: &mut Chance) -> Vec<u8> {
+pub fn mutate(message: &[u8], other: &[u8], rng: &mut SplitMix64) -> Vec<u8> {
     let mut bytes = message.to_vec();
-    for _ in 0..=chance.below(3) {
-        damage(&mut bytes, other, chance);
+    for _ in 0..=rng.below(3) {
+        damage(&mut bytes, other, rng);
     }
     bytes.truncate(LONGEST);
     bytes
 }
 
-fn damage(bytes: &mut Vec<u8>, other: &[u8], chance: &mut Chance) {
-    let at = chance.below(bytes.len());
-    match chance.below(12) {
+fn damage(bytes: &mut Vec<u8>, other: &[u8], rng: &mut SplitMix64) {
+    let at = rng.below(bytes.len());
+    match rng.below(12) {
         0 => {
-            let bit = 1 << chance.below(8);
+            let bit = 1 << rng.below(8);
             bytes.iter_mut().skip(at).take(1).for_each(|byte| *byte ^= bit);
         }
-        1 | 2 => insert(bytes, at, chance.pick(&BYTES)),
-        3 => drop(bytes.drain(at..(at + 1 + chance.below(8)).min(bytes.len()))),
-        4 | 5 => swap_line_end(bytes, chance),
-        6 => repeat_line(bytes, chance),
-        7 => blank_at_colon(bytes, chance),
+        1 | 2 => insert(bytes, at, rng.pick(&BYTES)),
+        3 => drop(bytes.drain(at..(at + 1 + rng.below(8)).min(bytes.len()))),
+        4 | 5 => swap_line_end(bytes, rng),
+        6 => repeat_line(bytes, rng),
+        7 => blank_at_colon(bytes, rng),
         8 => bytes.truncate(at),
         9 => bytes.extend(other),
-        10 => change_digit(bytes, chance),
-        _ => insert_field(bytes, chance),
+        10 => change_digit(bytes, rng),
+        _ => insert_field(bytes, rng),
     }
 }
 
@@ -128,50 +128,50 @@ fn line_ends(bytes: &[u8]) -> Vec<usize> {
     pairs.filter(|(_, two)| *two == b"\r\n").map(|(at, _)| at).take(200).collect()
 }
 
-fn one_of(places: &[usize], chance: &mut Chance) -> Option<usize> {
-    places.get(chance.below(places.len())).copied()
+fn one_of(positions: &[usize], rng: &mut SplitMix64) -> Option<usize> {
+    positions.get(rng.below(positions.len())).copied()
 }
 
-fn swap_line_end(bytes: &mut Vec<u8>, chance: &mut Chance) {
-    let end = chance.pick(&ENDS);
-    if let Some(at) = one_of(&line_ends(bytes), chance) {
+fn swap_line_end(bytes: &mut Vec<u8>, rng: &mut SplitMix64) {
+    let end = rng.pick(&ENDS);
+    if let Some(at) = one_of(&line_ends(bytes), rng) {
         bytes.splice(at..at + 2, end.iter().copied());
     }
 }
 
 /// A line once more, behind itself or behind the request line.
-fn repeat_line(bytes: &mut Vec<u8>, chance: &mut Chance) {
+fn repeat_line(bytes: &mut Vec<u8>, rng: &mut SplitMix64) {
     let ends = line_ends(bytes);
-    let number = chance.below(ends.len());
+    let number = rng.below(ends.len());
     if let (Some(end), Some(first)) = (ends.get(number), ends.first()) {
         let start =
             number.checked_sub(1).and_then(|before| ends.get(before)).map_or(0, |at| at + 2);
         let line = bytes[start..end + 2].to_vec();
-        let to = if chance.below(2) == 0 { end + 2 } else { first + 2 };
+        let to = if rng.below(2) == 0 { end + 2 } else { first + 2 };
         insert(bytes, to, &line);
     }
 }
 
-fn blank_at_colon(bytes: &mut Vec<u8>, chance: &mut Chance) {
+fn blank_at_colon(bytes: &mut Vec<u8>, rng: &mut SplitMix64) {
     let colons: Vec<usize> =
         bytes.iter().enumerate().filter(|(_, byte)| **byte == b':').map(|(at, _)| at).collect();
-    if let Some(at) = one_of(&colons, chance) {
-        let blank = chance.pick(&[b" ".as_slice(), b"\t", b"\x0b", b"  "]);
-        insert(bytes, at + chance.below(2), blank);
+    if let Some(at) = one_of(&colons, rng) {
+        let blank = rng.pick(&[b" ".as_slice(), b"\t", b"\x0b", b"  "]);
+        insert(bytes, at + rng.below(2), blank);
     }
 }
 
-fn change_digit(bytes: &mut [u8], chance: &mut Chance) {
+fn change_digit(bytes: &mut [u8], rng: &mut SplitMix64) {
     let digits: Vec<usize> =
         bytes.iter().enumerate().filter(|(_, b)| b.is_ascii_digit()).map(|(at, _)| at).collect();
-    if let Some(at) = one_of(&digits, chance) {
-        bytes[at] = b"0123456789afAFx"[chance.below(15)];
+    if let Some(at) = one_of(&digits, rng) {
+        bytes[at] = b"0123456789afAFx"[rng.below(15)];
     }
 }
 
-fn insert_field(bytes: &mut Vec<u8>, chance: &mut Chance) {
-    let line = [chance.pick(&FIELDS), b"\r\n"].concat();
-    if let Some(at) = one_of(&line_ends(bytes), chance) {
+fn insert_field(bytes: &mut Vec<u8>, rng: &mut SplitMix64) {
+    let line = [rng.pick(&FIELDS), b"\r\n"].concat();
+    if let Some(at) = one_of(&line_ends(bytes), rng) {
         insert(bytes, at + 2, &line);
     }
 }
@@ -183,7 +183,7 @@ mod tests {
     const MESSAGE: &[u8] = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab";
 
     fn mutant(number: usize) -> Vec<u8> {
-        mutate(MESSAGE, MESSAGE, &mut Chance::new(1, "case", number))
+        mutate(MESSAGE, MESSAGE, &mut SplitMix64::new(1, "case", number))
     }
 
     #[test]
@@ -199,7 +199,7 @@ mod tests {
     fn anything_can_be_damaged() {
         for message in [b"".as_slice(), b"\r\n", b":", b"7"] {
             for number in 0..200 {
-                mutate(message, b"x", &mut Chance::new(2, "", number));
+                mutate(message, b"x", &mut SplitMix64::new(2, "", number));
             }
         }
     }

@@ -131,7 +131,7 @@ pub const ORIGINS: [Origin; 13] = [
 
 /// Where things are.
 #[derive(Debug, Clone)]
-pub struct Places {
+pub struct OriginPaths {
     /// `lab/origins`, absolute.
     pub sources: PathBuf,
     /// What `scripts/origins` made, absolute.
@@ -142,9 +142,9 @@ pub struct Places {
 
 impl Origin {
     /// The version that it prints; `None` if it is not installed.
-    pub fn version(&self, places: &Places) -> Option<String> {
+    pub fn version(&self, paths: &OriginPaths) -> Option<String> {
         let (program, arguments) = self.version.split_first()?;
-        let mut command = Command::new(fill(program, places));
+        let mut command = Command::new(fill(program, paths));
         command.args(arguments).stdin(Stdio::null());
         sys::tether(&mut command, None);
         let output = command.output().ok().filter(|output| output.status.success())?;
@@ -153,20 +153,20 @@ impl Origin {
     }
 
     /// Starts it.
-    pub fn start(&self, places: &Places) -> io::Result<Program> {
+    pub fn start(&self, paths: &OriginPaths) -> io::Result<Program> {
         Program::start(self.name, |port, folder| {
             let config = folder.join("config");
             if let Some(template) = self.config {
-                let text = fs::read_to_string(places.sources.join(template))?;
-                fs::write(&config, fill_config(&text, port, folder, places.backend))?;
+                let text = fs::read_to_string(paths.sources.join(template))?;
+                fs::write(&config, fill_config(&text, port, folder, paths.backend))?;
             }
-            let mut command = Command::new(fill(self.program, places));
+            let mut command = Command::new(fill(self.program, paths));
             for argument in self.arguments {
                 let argument = argument.replace("{port}", &port.to_string());
                 command.arg(argument.replace("{config}", &config.display().to_string()));
             }
-            command.current_dir(&places.sources).env("PYTHONDONTWRITEBYTECODE", "1");
-            command.env("PYTHONPATH", &places.sources);
+            command.current_dir(&paths.sources).env("PYTHONDONTWRITEBYTECODE", "1");
+            command.env("PYTHONPATH", &paths.sources);
             Ok(command)
         })
     }
@@ -179,8 +179,8 @@ fn number_in(text: &str) -> String {
     word.trim_start_matches(|c: char| !c.is_ascii_digit()).trim().to_owned()
 }
 
-fn fill(text: &str, places: &Places) -> String {
-    text.replace("{installed}", &places.installed.display().to_string())
+fn fill(text: &str, paths: &OriginPaths) -> String {
+    text.replace("{installed}", &paths.installed.display().to_string())
 }
 
 fn fill_config(text: &str, port: u16, folder: &Path, backend: u16) -> String {

@@ -3,12 +3,12 @@
 
 use super::answers;
 use super::front::Front;
-use super::messages::{Gathered, Live, Sample};
-use super::origin::{Origin, Places};
+use super::messages::{Gathered, LiveCase, Sample};
+use super::observed::ObservedRequest;
+use super::origin::{Origin, OriginPaths};
 use super::progress::Progress;
-use super::replay::{self, Replay, Wire};
+use super::replay::{self, OriginConnection, Replay};
 use super::results::{OriginTally, Results, Stage};
-use super::seen::Seen;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -20,15 +20,15 @@ const HANDS: usize = 4;
 const LIVE_BOUND: Duration = Duration::from_secs(3);
 
 /// Runs one origin.
-pub fn attend(
+pub fn run_origin(
     origin: &Origin,
-    places: &Places,
+    paths: &OriginPaths,
     version: &str,
     front: &Front,
     gathered: &Gathered,
     until: Instant,
 ) -> io::Result<Results> {
-    let mut program = origin.start(places)?;
+    let mut program = origin.start(paths)?;
     let mut results = Results::default();
     let mut tally =
         OriginTally { name: origin.name.into(), version: version.into(), ..OriginTally::default() };
@@ -101,31 +101,31 @@ fn live(
     front: &Front,
     upstream: u16,
     name: &str,
-    cases: &[Live],
+    cases: &[LiveCase],
     until: Instant,
     results: &mut Results,
 ) -> io::Result<usize> {
     let Some(gateway) = front.start(upstream)? else { return Ok(0) };
     let mut sent = 0;
     for case in cases.iter().take_while(|_| Instant::now() < until) {
-        let mut wire = Wire::open(gateway.port())?;
-        wire.send(&case.message);
-        let bytes = wire.rest(LIVE_BOUND)?;
-        let what = differences(case, &bytes, wire.has_ended());
+        let mut connection = OriginConnection::open(gateway.port())?;
+        connection.send(&case.message);
+        let bytes = connection.rest(LIVE_BOUND)?;
+        let what = differences(case, &bytes, connection.has_ended());
         results.find(&case.source, Stage::Live(name.into()), &what, &case.message);
         sent += 1;
     }
     Ok(sent)
 }
 
-fn differences(case: &Live, bytes: &[u8], ended: bool) -> Vec<String> {
+fn differences(case: &LiveCase, bytes: &[u8], ended: bool) -> Vec<String> {
     let heads: Vec<bool> = case.requests.iter().map(|r| r.method == b"HEAD").collect();
     let (answers, _) = answers::all(bytes, &heads, ended);
     let mut requests = case.requests.iter();
     let mut differences = Vec::new();
     for answer in answers.iter().filter(|answer| !answer.is_interim()) {
-        match (requests.next(), Seen::of(answer)) {
-            (Some(request), Some(seen)) => differences.extend(seen.differs(request)),
+        match (requests.next(), ObservedRequest::of(answer)) {
+            (Some(request), Some(observed)) => differences.extend(observed.differs(request)),
             (None, Some(_)) => {
                 differences.push("the origin sees a request that was not sent".into());
             }

@@ -1,8 +1,8 @@
 //! The application behind those origins that are proxies themselves (nginx, Apache, HAProxy): it
 //! reflects what the [reference](super::reading) understands of what they forward.
 
+use super::observed::{self, ObservedRequest};
 use super::reading::{self, Request, Speaker, Tail};
-use super::seen::{self, Seen};
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
@@ -27,10 +27,10 @@ impl Reflector {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let port = listener.local_addr()?.port();
         let ends = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&ends);
+        let thread_ends = Arc::clone(&ends);
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                if told.load(Ordering::SeqCst) {
+                if thread_ends.load(Ordering::SeqCst) {
                     return;
                 }
                 // A connection that breaks is its origin's affair.
@@ -81,7 +81,7 @@ fn serve(mut stream: TcpStream) -> io::Result<()> {
 }
 
 fn reflection(request: &Request) -> Vec<u8> {
-    let text = seen::ascii(&Seen::json(request));
+    let text = observed::ascii(&ObservedRequest::json(request));
     let length = text.len();
     let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n";
     let message = if request.method == b"HEAD" {
@@ -117,7 +117,7 @@ mod tests {
         stream.read_to_end(&mut bytes).unwrap();
         let (answers, garbage) = answers::all(&bytes, &[true], true);
         let targets: Vec<_> =
-            answers.iter().map(|a| Seen::of(a).unwrap().target.unwrap()).collect();
+            answers.iter().map(|a| ObservedRequest::of(a).unwrap().target.unwrap()).collect();
         assert_eq!((targets, garbage), (vec![b"/1".to_vec(), b"/2".to_vec()], false));
     }
 }

@@ -5,8 +5,8 @@
 //! misread: if the origin still has bytes of the message to interpret, they will meet it.
 
 use super::answers::{self, Answer, Next};
+use super::observed::ObservedRequest;
 use super::reading::{self, Reading, Request, Speaker, Tail};
-use super::seen::Seen;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
@@ -37,11 +37,11 @@ pub struct Replay {
 
 /// Replays the bytes that `reading` is of.
 pub fn replay(port: u16, bytes: &[u8], reading: &Reading) -> io::Result<Replay> {
-    let mut wire = Wire::open(port)?;
+    let mut connection = OriginConnection::open(port)?;
     let mut replay = Replay::default();
     for request in &reading.requests {
-        wire.send(bytes.get(request.span.clone()).unwrap_or_default());
-        if !replay.judge(wire.answer(request, ANSWER_BOUND)?, request, &mut wire)? {
+        connection.send(bytes.get(request.span.clone()).unwrap_or_default());
+        if !replay.judge(connection.answer(request, ANSWER_BOUND)?, request, &mut connection)? {
             return Ok(replay);
         }
     }
@@ -50,20 +50,21 @@ pub fn replay(port: u16, bytes: &[u8], reading: &Reading) -> io::Result<Replay> 
     match &reading.tail {
         Tail::Nothing => {
             let canary = canary();
-            wire.send(CANARY);
+            connection.send(CANARY);
             let refusals = replay.refused.len();
-            replay.judge(wire.answer(&canary, ANSWER_BOUND)?, &canary, &mut wire)?;
+            replay.judge(connection.answer(&canary, ANSWER_BOUND)?, &canary, &mut connection)?;
             if replay.refused.len() > refusals {
                 replay.faults.push("the origin refuses the canary request after it".into());
             }
         }
-        Tail::Head => replay.unfinished(&mut wire, rest, None)?,
-        Tail::Body(request) => replay.unfinished(&mut wire, rest, Some(request))?,
+        Tail::Head => replay.unfinished(&mut connection, rest, None)?,
+        Tail::Body(request) => replay.unfinished(&mut connection, rest, Some(request))?,
         Tail::Fault { .. } => {
-            wire.send(rest);
-            wire.send(CANARY);
-            let (answers, _) = answers::all(&wire.rest(NO_ANSWER_BOUND)?, &[], true);
-            replay.beyond += answers.iter().filter(|answer| Seen::of(answer).is_some()).count();
+            connection.send(rest);
+            connection.send(CANARY);
+            let (answers, _) = answers::all(&connection.rest(NO_ANSWER_BOUND)?, &[], true);
+            replay.beyond +=
+                answers.iter().filter(|answer| ObservedRequest::of(answer).is_some()).count();
         }
     }
     Ok(replay)
@@ -76,14 +77,19 @@ pub fn canary() -> Request {
 
 impl Replay {
     /// Whether the connection goes on after this answer.
-    fn judge(&mut self, got: Got, request: &Request, wire: &mut Wire) -> io::Result<bool> {
-        let answer = match got {
-            Got::Answer(answer) => answer,
-            Got::Silence => return self.silence(wire).map(|()| false),
-            Got::End => return Ok(false),
+    fn judge(
+        &mut self,
+        outcome: ReadOutcome,
+        request: &Request,
+        connection: &mut OriginConnection,
+    ) -> io::Result<bool> {
+        let answer = match outcome {
+            ReadOutcome::Answer(answer) => answer,
+            ReadOutcome::Silence => return self.silence(connection).map(|()| false),
+            ReadOutcome::End => return Ok(false),
         };
-        match Seen::of(&answer) {
-            Some(seen) => match seen.differs(request) {
+        match ObservedRequest::of(&answer) {
+            Some(observed) => match observed.differs(request) {
                 Some(difference) => self.faults.push(difference),
                 None => self.agreed += 1,
             },
@@ -93,7 +99,7 @@ impl Replay {
         if !answer.says_close() && !request.is_last() {
             return Ok(true);
         }
-        if !wire.rest(NO_ANSWER_BOUND)?.is_empty() {
+        if !connection.rest(NO_ANSWER_BOUND)?.is_empty() {
             self.faults.push("the origin sends more answers than there are requests".into());
         }
         Ok(false)
@@ -101,12 +107,12 @@ impl Replay {
 
     /// Puma says nothing to some requests that it does not like, and refuses what comes next. An
     /// origin that still waits for the end of a request would take the canary for a part of it.
-    fn silence(&mut self, wire: &mut Wire) -> io::Result<()> {
-        wire.send(CANARY);
-        match wire.answer(&canary(), ANSWER_BOUND)? {
-            Got::Answer(answer) if answer.status >= 400 => self.refused.push(answer.status),
-            Got::End => {}
-            Got::Answer(_) | Got::Silence => {
+    fn silence(&mut self, connection: &mut OriginConnection) -> io::Result<()> {
+        connection.send(CANARY);
+        match connection.answer(&canary(), ANSWER_BOUND)? {
+            ReadOutcome::Answer(answer) if answer.status >= 400 => self.refused.push(answer.status),
+            ReadOutcome::End => {}
+            ReadOutcome::Answer(_) | ReadOutcome::Silence => {
                 self.faults.push("the origin waits for more of a complete request".into());
             }
         }
@@ -116,22 +122,23 @@ impl Replay {
     /// A request that the gateway broke off may be seen as far as it came, but no other.
     fn unfinished(
         &mut self,
-        wire: &mut Wire,
+        connection: &mut OriginConnection,
         part: &[u8],
         request: Option<&Request>,
     ) -> io::Result<()> {
-        wire.send(part);
-        wire.finish();
-        let (answers, _) = answers::all(&wire.rest(NO_ANSWER_BOUND)?, &[], true);
-        let seen: Vec<Seen> = answers.iter().filter_map(Seen::of).collect();
-        match (&seen[..], request) {
+        connection.send(part);
+        connection.finish();
+        let (answers, _) = answers::all(&connection.rest(NO_ANSWER_BOUND)?, &[], true);
+        let observed: Vec<ObservedRequest> =
+            answers.iter().filter_map(ObservedRequest::of).collect();
+        match (&observed[..], request) {
             ([], _) => {}
-            ([seen], Some(request)) => {
+            ([observed], Some(request)) => {
                 let part = |body: &Vec<u8>| request.body.starts_with(body);
-                let body = seen.body.as_ref().filter(|body| !part(body)).cloned();
+                let body = observed.body.as_ref().filter(|body| !part(body)).cloned();
                 // If it is a part of the body, it is compared as if it were the whole.
                 let body = Some(body.unwrap_or_else(|| request.body.clone()));
-                self.faults.extend(Seen { body, ..seen.clone() }.differs(request));
+                self.faults.extend(ObservedRequest { body, ..observed.clone() }.differs(request));
             }
             _ => self.faults.push("the origin sees a request where none ends".into()),
         }
@@ -141,7 +148,7 @@ impl Replay {
 
 /// What came in time.
 #[derive(Debug, PartialEq, Eq)]
-enum Got {
+enum ReadOutcome {
     Answer(Answer),
     /// The connection has ended.
     End,
@@ -150,13 +157,13 @@ enum Got {
 
 /// A connection to an origin.
 #[derive(Debug)]
-pub struct Wire {
+pub struct OriginConnection {
     stream: TcpStream,
     received: Vec<u8>,
     ended: bool,
 }
 
-impl Wire {
+impl OriginConnection {
     /// Connects.
     pub fn open(port: u16) -> io::Result<Self> {
         let stream = TcpStream::connect(("127.0.0.1", port))?;
@@ -176,19 +183,19 @@ impl Wire {
         let _ = self.stream.shutdown(Shutdown::Write);
     }
 
-    fn answer(&mut self, request: &Request, bound: Duration) -> io::Result<Got> {
+    fn answer(&mut self, request: &Request, bound: Duration) -> io::Result<ReadOutcome> {
         let (start, to_head) = (Instant::now(), request.method == b"HEAD");
         loop {
             match answers::next(&self.received, to_head, self.ended) {
                 Next::Whole(answer, length) => {
                     self.received.drain(..length);
                     if !answer.is_interim() {
-                        return Ok(Got::Answer(answer));
+                        return Ok(ReadOutcome::Answer(answer));
                     }
                 }
-                Next::Garbage => return Ok(Got::End),
-                Next::Unfinished if self.ended => return Ok(Got::End),
-                Next::Unfinished if start.elapsed() > bound => return Ok(Got::Silence),
+                Next::Garbage => return Ok(ReadOutcome::End),
+                Next::Unfinished if self.ended => return Ok(ReadOutcome::End),
+                Next::Unfinished if start.elapsed() > bound => return Ok(ReadOutcome::Silence),
                 Next::Unfinished => self.receive(bound.saturating_sub(start.elapsed()))?,
             }
         }

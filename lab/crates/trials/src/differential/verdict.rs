@@ -3,9 +3,9 @@
 
 use super::corpus::{Case, Expect, Refusal};
 use super::lane::{Stream, Trial};
+use super::observed::{decoded, excerpt, single_slashes};
 use super::reading::{Reading, Request, Tail};
 use super::replay::CANARY;
-use super::seen::{decoded, excerpt, single_slashes};
 
 /// A message as the reference understands it, before the gateway has touched it.
 #[derive(Debug, Clone)]

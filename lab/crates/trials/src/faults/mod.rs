@@ -1,11 +1,11 @@
 //! `survival faults`: the upstream fails in every way, the machine in some, and each time three
 //! things are asked: what did clients get, did every slot come back, how soon was all normal.
 //!
-//! One fault per run of the gateway, in the middle of a steady open loop; `stage.rs` is what is
+//! One fault per run of the gateway, in the middle of a steady open loop; `test_bed.rs` is what is
 //! done, this file what is seen.
 
-mod stage;
-mod trouble;
+mod fault;
+mod test_bed;
 
 use bywash_harness::machine::LOAD_CORE;
 use bywash_harness::open_loop::{self, Answer, End};
@@ -14,13 +14,13 @@ use bywash_harness::proxy::Proxy;
 use bywash_harness::report::{Bench, Common, Report, not_available};
 use bywash_harness::sys;
 use bywash_harness::table::Table;
+use fault::Fault;
 use serde_json::{Value, json};
-use stage::Seen;
 use std::io;
 use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
-use trouble::Trouble;
+use test_bed::Seen;
 
 /// Which.
 #[derive(Debug, clap::Args)]
@@ -29,7 +29,7 @@ pub struct Options {
     common: Common,
     /// Cause only this fault; may be repeated
     #[arg(long, value_enum)]
-    fault: Vec<Trouble>,
+    fault: Vec<Fault>,
 }
 
 /// The promise: normal again so soon after the fault.
@@ -43,7 +43,7 @@ const IDLE: Duration = Duration::from_secs(3);
 
 /// What a fault came to.
 struct Row {
-    trouble: Trouble,
+    fault: Fault,
     /// To requests that were due during the fault.
     during: Vec<Answer>,
     /// The first of them that nobody may get and that ended before the fault did.
@@ -63,31 +63,31 @@ pub fn run(options: &Options) -> io::Result<ExitCode> {
     let programs = &options.common.programs;
     let bench = Bench::set(&[Kind::Bywash], programs);
     sys::pin_to(LOAD_CORE)?;
-    let troubles = if options.fault.is_empty() { &Trouble::ALL[..] } else { &options.fault };
+    let faults = if options.fault.is_empty() { &Fault::ALL[..] } else { &options.fault };
     let mut rows = Vec::new();
-    for &trouble in troubles.iter().filter(|_| bench.kinds().count() > 0) {
-        eprintln!("fault: {trouble}");
-        match stage::run(trouble, programs) {
-            Ok(seen) => rows.push(Row::new(trouble, seen)),
-            Err(e) => not_available(&trouble.to_string(), &e.to_string()),
+    for &fault in faults.iter().filter(|_| bench.kinds().count() > 0) {
+        eprintln!("fault: {fault}");
+        match test_bed::run(fault, programs) {
+            Ok(seen) => rows.push(Row::new(fault, seen)),
+            Err(e) => not_available(&fault.to_string(), &e.to_string()),
         }
     }
     bench.publish(&[report(&rows)], &options.common)
 }
 
 impl Row {
-    fn new(trouble: Trouble, seen: Seen) -> Self {
-        let Seen { answers, calm, fault, proxy, note, broken } = seen;
+    fn new(fault: Fault, seen: Seen) -> Self {
+        let Seen { answers, calm, period, proxy, note, broken } = seen;
         let part = |from, to| open_loop::within(&answers, from, to);
         let normal = Normal::of(&part(calm.start, calm.end));
-        let (during, after) = (part(fault.start, fault.end), part(fault.end, Duration::MAX));
+        let (during, after) = (part(period.start, period.end), part(period.end, Duration::MAX));
         let is_odd =
-            |answer: &&Answer| answer.due + answer.took < fault.end && !trouble.allows(answer.end);
+            |answer: &&Answer| answer.due + answer.took < period.end && !fault.allows(answer.end);
         Self {
-            trouble,
+            fault,
             odd: during.iter().find(is_odd).map(|answer| answer.end),
             during,
-            back: normal.and_then(|normal| normal.back(&after, fault.end)),
+            back: normal.and_then(|normal| normal.back(&after, period.end)),
             after,
             left: left(&proxy),
             note,
@@ -142,7 +142,7 @@ fn report(rows: &[Row]) -> Report {
     let (mut table, mut list, mut broken) = (Table::new(4, &head), Vec::new(), Vec::new());
     for row in rows {
         table.row(vec![
-            row.trouble.to_string(),
+            row.fault.to_string(),
             open_loop::show_ends(&row.during),
             open_loop::show_ends(&row.after),
             row.note.clone(),
@@ -157,7 +157,7 @@ fn report(rows: &[Row]) -> Report {
          normal after: from the end of the fault\nuntil a second begins in which all requests are \
          answered with 200 about as fast as before. cut: the connection ended\nwithin an answer. \
          left (answers): the client ran out of patience.",
-        stage::METHOD
+        test_bed::METHOD
     );
     Report { table, method, json: json!({ "faults": list }), broken }
 }
@@ -165,14 +165,14 @@ fn report(rows: &[Row]) -> Report {
 impl Row {
     fn json(&self) -> Value {
         json!({
-            "fault": self.trouble.to_string(), "during": open_loop::show_ends(&self.during),
+            "fault": self.fault.to_string(), "during": open_loop::show_ends(&self.during),
             "after": open_loop::show_ends(&self.after), "note": self.note, "left": self.left,
             "normal_after_s": self.back.map(|back| back.as_secs_f64()),
         })
     }
 
     fn broken(&self) -> Vec<String> {
-        let name = self.trouble;
+        let name = self.fault;
         let late = self.back.is_none_or(|back| back > BACK);
         let own = self.broken.iter().map(|what| format!("{name}: {what}"));
         let common = [

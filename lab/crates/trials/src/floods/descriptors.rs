@@ -1,8 +1,8 @@
 //! More connections than the process may have descriptors: it may starve, not spin, fall silent or
 //! fall over.
 
+use bywash_harness::client_socket;
 use bywash_harness::confine::Confinement;
-use bywash_harness::dial;
 use bywash_harness::http;
 use bywash_harness::machine::PROXY_CORE;
 use bywash_harness::peer::{Kind, Programs, Task};
@@ -64,7 +64,8 @@ fn starve(proxy: &Proxy) -> io::Result<Row> {
     }
     let mut clients = Vec::new();
     for n in 0..CONNECTIONS {
-        let mut client = dial::begin_connect(dial::address(n / 50), proxy.port())?;
+        let mut client =
+            client_socket::begin_connect(client_socket::address(n / 50), proxy.port())?;
         // One that is not connected stays silent, which is as good.
         let _ = client.write(http::get("/item").as_bytes());
         clients.push(client);

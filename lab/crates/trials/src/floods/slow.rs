@@ -3,7 +3,7 @@
 //! A steady open loop, half of it on new connections, goes on before and meanwhile: what the flood
 //! costs others is the ratio of its two goodputs.
 
-use bywash_harness::dial;
+use bywash_harness::client_socket;
 use bywash_harness::machine::PROXY_CORE;
 use bywash_harness::open_loop::{self, Load, Phase, Reuse};
 use bywash_harness::peer::{Kind, Programs, Setup, Task};
@@ -89,10 +89,10 @@ fn flood(kind: Kind, port: u16, connections: usize) -> io::Result<Row> {
     let running = load.start();
     running.wait_until(BEFORE);
     let begun = running.elapsed();
-    let mut crowd = Crowd::new()?;
-    crowd.drip(port, connections)?;
+    let mut clients = SlowClients::new()?;
+    clients.drip(port, connections)?;
     let last = running.elapsed();
-    drop(crowd.clients);
+    drop(clients.clients);
     let answers = running.finish()?;
     let [alone, meanwhile] =
         [(UNCOUNTED, begun), (begun, last)].map(|(from, to)| open_loop::within(&answers, from, to));
@@ -100,7 +100,7 @@ fn flood(kind: Kind, port: u16, connections: usize) -> io::Result<Row> {
     Ok(Row {
         kind,
         connections,
-        lasted: crowd.lasted,
+        lasted: clients.lasted,
         last: last.saturating_sub(begun),
         goodput: [share(&alone), share(&meanwhile)],
         p99: [&alone, &meanwhile].map(|answers| open_loop::percentile_us(answers, 0.99)),
@@ -109,13 +109,13 @@ fn flood(kind: Kind, port: u16, connections: usize) -> io::Result<Row> {
 }
 
 /// The slow ones.
-struct Crowd {
+struct SlowClients {
     epoll: Epoll,
     clients: Vec<Option<(TcpStream, Instant)>>,
     lasted: Vec<Duration>,
 }
 
-impl Crowd {
+impl SlowClients {
     fn new() -> io::Result<Self> {
         Ok(Self { epoll: Epoll::new(1024)?, clients: Vec::new(), lasted: Vec::new() })
     }
@@ -148,7 +148,7 @@ impl Crowd {
 
     fn open(&mut self, port: u16, more: usize, most: usize) -> io::Result<()> {
         for n in self.clients.len()..most.min(self.clients.len() + more) {
-            let stream = dial::begin_connect(dial::address(n / EACH), port)?;
+            let stream = client_socket::begin_connect(client_socket::address(n / EACH), port)?;
             self.epoll.add(&stream, n)?;
             // One that is not connected yet begins its head with the bytes that drip: it is gone
             // as soon as these are no head, which is no worse for the proxy.

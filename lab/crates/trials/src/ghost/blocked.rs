@@ -6,7 +6,7 @@
 
 use super::client::{self, Leave};
 use super::tally::Tally;
-use super::{BOUND, MOMENT, REACTION, Stage, wait_status};
+use super::{BOUND, MOMENT, REACTION, TestBed, wait_status};
 use crate::sockdiag::SockDiag;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
@@ -24,27 +24,27 @@ const UPLOAD: usize = 64 << 20;
 
 /// One trial of an upload that blocks and whose client then sends RST.
 pub fn uploading(
-    stage: &mut Stage<'_>,
+    test_bed: &mut TestBed<'_>,
     diag: &mut SockDiag,
     body: &[u8],
     tally: &mut Tally,
 ) -> io::Result<()> {
-    let trial = stage.begin();
+    let trial = test_bed.begin();
     let path = format!("/stall/{trial}");
-    let victim = stage.proxy.connect()?;
+    let victim = test_bed.proxy.connect()?;
     sys::set_send_buffer(&victim, 64 << 10)?;
     let head = http::post(&path, &format!("Content-Length: {}\r\n", body.len()));
     client::send(&victim, head.as_bytes())?;
-    let arrived = stage.origin.wait_arrival(&path, BOUND);
+    let arrived = test_bed.origin.wait_arrival(&path, BOUND);
     let connection = arrived.ok_or_else(|| io::Error::other("the upload did not arrive"))?;
     tally.unqueued += usize::from(client::send(&victim, body)? == body.len());
     thread::sleep(MOMENT);
 
     let (left, _) = client::leave(victim, Leave::Rst)?;
-    let pair = (connection.peer, stage.origin.address());
+    let pair = (connection.peer, test_bed.origin.address());
     tally.reaction(left, diag.wait_released(pair, REACTION)?);
-    stage.origin.sever(connection);
-    tally.lost += usize::from(!stage.probe(trial)?);
+    test_bed.origin.sever(connection);
+    tally.lost += usize::from(!test_bed.probe(trial)?);
     tally.trials += 1;
     Ok(())
 }

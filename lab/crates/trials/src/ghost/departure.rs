@@ -24,7 +24,7 @@ pub struct Paths {
 
 /// One way to leave.
 #[derive(Debug)]
-pub struct Way {
+pub struct Departure {
     /// For the report.
     pub name: &'static str,
     /// What is sent for these paths.
@@ -33,40 +33,40 @@ pub struct Way {
     pub leave: Leave,
 }
 
-const fn way(name: &'static str, script: fn(&Paths) -> Script, leave: Leave) -> Way {
-    Way { name, script, leave }
+const fn departure(name: &'static str, script: fn(&Paths) -> Script, leave: Leave) -> Departure {
+    Departure { name, script, leave }
 }
 
 /// A client that does not leave: its request must arrive, or the harness sees nothing.
-pub const CONTROL: Way = way("GET, stays", get, Leave::Stay);
+pub const CONTROL: Departure = departure("GET, stays", get, Leave::Stay);
 
 /// The ways to leave while queued.
-pub const QUEUED: [Way; 11] = [
-    way("GET, FIN", get, Leave::Fin),
-    way("GET, RST", get, Leave::Rst),
-    way("GET, half-close", get, Leave::HalfClose),
-    way("2nd request in same packet, FIN", pipelined_at_once, Leave::Fin),
-    way("2nd request later, FIN", pipelined_later, Leave::Fin),
-    way("POST 1 KB in same packet, FIN", post_at_once, Leave::Fin),
-    way("POST 1 KB in later packet, FIN", post_later, Leave::Fin),
-    way("POST 400 of 1000 bytes, FIN", post_partial, Leave::Fin),
-    way("POST chunked, unfinished, FIN", post_chunked, Leave::Fin),
-    way("POST Expect: 100-continue, FIN", post_expect, Leave::Fin),
-    way("POST 200 KB, FIN behind it", post_large, Leave::Fin),
+pub const QUEUED: [Departure; 11] = [
+    departure("GET, FIN", get, Leave::Fin),
+    departure("GET, RST", get, Leave::Rst),
+    departure("GET, half-close", get, Leave::HalfClose),
+    departure("2nd request in same packet, FIN", pipelined_at_once, Leave::Fin),
+    departure("2nd request later, FIN", pipelined_later, Leave::Fin),
+    departure("POST 1 KB in same packet, FIN", post_at_once, Leave::Fin),
+    departure("POST 1 KB in later packet, FIN", post_later, Leave::Fin),
+    departure("POST 400 of 1000 bytes, FIN", post_partial, Leave::Fin),
+    departure("POST chunked, unfinished, FIN", post_chunked, Leave::Fin),
+    departure("POST Expect: 100-continue, FIN", post_expect, Leave::Fin),
+    departure("POST 200 KB, FIN behind it", post_large, Leave::Fin),
 ];
 
 /// The ways to leave while the upstream is silent.
-pub const RUNNING: [Way; 5] = [
-    way("GET, FIN", get, Leave::Fin),
-    way("GET, RST", get, Leave::Rst),
-    way("GET, half-close", get, Leave::HalfClose),
-    way("2nd request later, FIN", pipelined_later, Leave::Fin),
-    way("POST 1 KB complete, FIN", post_at_once, Leave::Fin),
+pub const RUNNING: [Departure; 5] = [
+    departure("GET, FIN", get, Leave::Fin),
+    departure("GET, RST", get, Leave::Rst),
+    departure("GET, half-close", get, Leave::HalfClose),
+    departure("2nd request later, FIN", pipelined_later, Leave::Fin),
+    departure("POST 1 KB complete, FIN", post_at_once, Leave::Fin),
 ];
 
 /// The ways to leave while the upstream is in the middle of its response.
-pub const STREAMING: [Way; 2] =
-    [way("GET, FIN", get, Leave::Fin), way("GET, RST", get, Leave::Rst)];
+pub const STREAMING: [Departure; 2] =
+    [departure("GET, FIN", get, Leave::Fin), departure("GET, RST", get, Leave::Rst)];
 
 fn get(paths: &Paths) -> Script {
     Script { first: http::get(&paths.first).into(), ..Script::default() }
@@ -123,8 +123,8 @@ mod tests {
     /// Bytes of the first request that are sent before its client leaves, and whether it is whole.
     fn first_request(name: &str) -> (usize, bool) {
         let paths = Paths { first: "/a".into(), second: "/b".into() };
-        let way = QUEUED.iter().find(|way| way.name == name).unwrap();
-        let script = (way.script)(&paths);
+        let departure = QUEUED.iter().find(|departure| departure.name == name).unwrap();
+        let script = (departure.script)(&paths);
         let head = Head::parse(&script.first).unwrap();
         assert_eq!(head.subject, "/a");
         let all = [script.first, script.later].concat();

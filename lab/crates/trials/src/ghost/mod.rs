@@ -38,7 +38,7 @@ const PROMPT: Duration = Duration::from_millis(500);
 
 /// A proxy with one slot, and the upstream behind it.
 #[derive(Debug)]
-pub struct Stage<'a> {
+pub struct TestBed<'a> {
     proxy: Proxy,
     origin: &'a mut Origin,
     trial: usize,
@@ -51,9 +51,9 @@ struct Blocker {
     upstream: Connection,
 }
 
-impl<'a> Stage<'a> {
+impl<'a> TestBed<'a> {
     /// Starts the proxy of `plan` in front of `origin`.
-    pub fn set(plan: &Plan<'_>, origin: &'a mut Origin) -> io::Result<Self> {
+    pub fn start(plan: &Plan<'_>, origin: &'a mut Origin) -> io::Result<Self> {
         Ok(Self { proxy: plan.start()?, origin, trial: 0 })
     }
 

@@ -6,9 +6,9 @@
 //! what `close` sends, and the reaction can be seen. After an RST there is nothing left to see.
 
 use super::client::{self, Leave, Patience};
-use super::departure::{Paths, Way};
+use super::departure::{Departure, Paths};
 use super::tally::Tally;
-use super::{MOMENT, Stage};
+use super::{MOMENT, TestBed};
 use std::io;
 use std::net::TcpStream;
 use std::thread;
@@ -19,28 +19,32 @@ const NOTICE: Duration = Duration::from_millis(200);
 /// How long after the slot has become free a ghost is waited for.
 const WATCH: Duration = Duration::from_millis(60);
 
-/// One trial of `way`, added to `tally`.
-pub fn trial(stage: &mut Stage<'_>, way: &Way, tally: &mut Tally) -> io::Result<()> {
-    let trial = stage.begin();
+/// One trial of `departure`, added to `tally`.
+pub fn trial(
+    test_bed: &mut TestBed<'_>,
+    departure: &Departure,
+    tally: &mut Tally,
+) -> io::Result<()> {
+    let trial = test_bed.begin();
     let prefix = format!("/victim/{trial}/");
     let paths = Paths { first: format!("{prefix}1"), second: format!("{prefix}2") };
-    let script = (way.script)(&paths);
+    let script = (departure.script)(&paths);
 
-    let blocker = stage.occupy(trial)?;
-    let victim = stage.proxy.connect()?;
+    let blocker = test_bed.occupy(trial)?;
+    let victim = test_bed.proxy.connect()?;
     client::send(&victim, &script.first)?;
-    tally.unqueued += usize::from(!stage.wait_queued()?);
+    tally.unqueued += usize::from(!test_bed.wait_queued()?);
     if !script.later.is_empty() {
         client::send(&victim, &script.later)?;
         thread::sleep(MOMENT);
     }
-    let open = leave(victim, way.leave, tally)?;
+    let open = leave(victim, departure.leave, tally)?;
     thread::sleep(MOMENT);
-    stage.release(&blocker)?;
+    test_bed.release(&blocker)?;
 
-    tally.ghosts += usize::from(stage.origin.sees(&prefix, WATCH));
+    tally.ghosts += usize::from(test_bed.origin.sees(&prefix, WATCH));
     drop(open);
-    tally.lost += usize::from(!stage.probe(trial)?);
+    tally.lost += usize::from(!test_bed.probe(trial)?);
     tally.trials += 1;
     Ok(())
 }

@@ -4,10 +4,10 @@
 //! the client's close to the upstream's `read` returning the end or the reset of its connection.
 
 use super::client::{self, Leave, Patience};
-use super::departure::{Paths, Way};
+use super::departure::{Departure, Paths};
 use super::origin::{Origin, STREAMED};
 use super::tally::Tally;
-use super::{BOUND, MOMENT, REACTION, Stage};
+use super::{BOUND, MOMENT, REACTION, TestBed};
 use std::io;
 use std::net::TcpStream;
 use std::thread;
@@ -23,21 +23,21 @@ pub enum Upstream {
     Streaming,
 }
 
-/// One trial of `way`, added to `tally`.
+/// One trial of `departure`, added to `tally`.
 pub fn trial(
-    stage: &mut Stage<'_>,
+    test_bed: &mut TestBed<'_>,
     upstream: Upstream,
-    way: &Way,
+    departure: &Departure,
     tally: &mut Tally,
 ) -> io::Result<()> {
-    let trial = stage.begin();
+    let trial = test_bed.begin();
     let doing = if upstream == Upstream::Silent { "hold" } else { "stream" };
     let paths = Paths { first: format!("/{doing}/{trial}"), second: format!("/victim/{trial}/2") };
-    let script = (way.script)(&paths);
+    let script = (departure.script)(&paths);
 
-    let victim = stage.proxy.connect()?;
+    let victim = test_bed.proxy.connect()?;
     client::send(&victim, &script.first)?;
-    let arrived = stage.origin.wait_arrival(&paths.first, BOUND);
+    let arrived = test_bed.origin.wait_arrival(&paths.first, BOUND);
     let connection = arrived.ok_or_else(|| io::Error::other("the request did not arrive"))?;
     client::send(&victim, &script.later)?;
     if upstream == Upstream::Streaming {
@@ -45,15 +45,15 @@ pub fn trial(
     }
     thread::sleep(MOMENT);
 
-    let (left, open) = client::leave(victim, way.leave)?;
-    let ended = stage.origin.wait_end(connection, REACTION);
+    let (left, open) = client::leave(victim, departure.leave)?;
+    let ended = test_bed.origin.wait_end(connection, REACTION);
     tally.reaction(left, ended);
     if ended.is_none() {
-        stage.origin.sever(connection);
+        test_bed.origin.sever(connection);
     }
-    tally.lost += usize::from(!stage.probe(trial)?);
+    tally.lost += usize::from(!test_bed.probe(trial)?);
     // The probe has passed through the only slot, so a second request would have come by now.
-    tally.ghosts += usize::from(stage.origin.sees(&paths.second, MOMENT));
+    tally.ghosts += usize::from(test_bed.origin.sees(&paths.second, MOMENT));
     drop(open);
     tally.trials += 1;
     Ok(())

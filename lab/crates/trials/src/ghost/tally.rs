@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub struct Tally {
     phase: &'static str,
-    way: &'static str,
+    departure: &'static str,
     /// Trials done.
     pub trials: usize,
     /// Trials in which a request reached the upstream after its client had left.
@@ -39,9 +39,9 @@ impl Tally {
     ];
 
     /// Nothing tried yet.
-    pub fn new(phase: &'static str, way: &'static str) -> Self {
+    pub fn new(phase: &'static str, departure: &'static str) -> Self {
         let (trials, ghosts, unqueued, lost, missed) = (0, 0, 0, 0, 0);
-        Self { phase, way, trials, ghosts, unqueued, lost, missed, delays_us: Vec::new() }
+        Self { phase, departure, trials, ghosts, unqueued, lost, missed, delays_us: Vec::new() }
     }
 
     /// The proxy reacted after `delay`.
@@ -60,7 +60,7 @@ impl Tally {
     /// One row of a table.
     pub fn cells(&self) -> Vec<String> {
         let counts = [self.trials, self.ghosts, self.unqueued, self.lost, self.missed];
-        let words = [self.phase, self.way].map(str::to_owned);
+        let words = [self.phase, self.departure].map(str::to_owned);
         let delays = self.delays().map(|d| d.map_or("-".into(), |us| format!("{us:.0}")));
         words.into_iter().chain(counts.map(|n| n.to_string())).chain(delays).collect()
     }
@@ -69,7 +69,7 @@ impl Tally {
     pub fn json(&self) -> Value {
         let [p50, p99, max] = self.delays();
         json!({
-            "phase": self.phase, "client": self.way, "trials": self.trials,
+            "phase": self.phase, "client": self.departure, "trials": self.trials,
             "ghosts": self.ghosts, "not_waiting": self.unqueued, "slot_lost": self.lost,
             "missed": self.missed, "noticed": self.delays_us.len(),
             "p50_us": p50, "p99_us": p99, "max_us": max,

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use bywash_harness::dial;
+use bywash_harness::client_socket;
 use bywash_harness::h2::{self, END_HEADERS, Method, frame, kind};
 use bywash_harness::http;
 use bywash_harness::tls;
@@ -88,7 +88,7 @@ impl fmt::Display for Kind {
 
 /// A connection.
 pub(super) struct Hostile {
-    _wire: tls::Wire,
+    _wire: tls::MaybeTlsStream,
 }
 
 /// An answer takes no longer; a write may stop when the other side does not read.
@@ -99,10 +99,10 @@ const EACH: usize = 200;
 impl Hostile {
     /// The `n`th.
     pub(super) fn open(what: Kind, n: usize, port: u16) -> io::Result<Self> {
-        let mut stream = dial::connect_from(dial::address(n / EACH), port)?;
+        let mut stream = client_socket::connect_from(client_socket::address(n / EACH), port)?;
         stream.set_read_timeout(Some(BOUND))?;
         if what == Kind::TlsIdle {
-            let mut wire = tls::Wire::Tls(Box::new(tls::Client::new()?.connect(stream)?));
+            let mut wire = tls::MaybeTlsStream::Tls(Box::new(tls::Client::new()?.connect(stream)?));
             wire.write_all(http::get("/item").as_bytes())?;
             answered(&mut wire)?;
             return Ok(Self { _wire: wire });
@@ -136,7 +136,7 @@ impl Hostile {
             Kind::Http2Bodies => fill(&mut stream, &bodies(20, 60_000))?,
         }
         stream.set_nonblocking(true)?;
-        Ok(Self { _wire: tls::Wire::Clear(stream) })
+        Ok(Self { _wire: tls::MaybeTlsStream::Clear(stream) })
     }
 }
 

@@ -1,8 +1,9 @@
 //! `survival memory`: connections that make a gateway hold memory.
 //!
-//! Measures what one connection of each kind costs: by how much a few hundred of them make the memory (PSS) of a gateway
-//! grow beside as many that are open already, and what the gateway counts for it. What the first few hundred take
-//! beyond that is what the program needs once: pages of its allocator and buffers of its threads. `attacks --attack memory` plays them all at once.
+//! Measures what one connection of each kind costs: by how much a few hundred of them make the memory (PSS) of a
+//! gateway grow beside as many that are open already, and what the gateway counts for it. What the first few hundred
+//! take beyond that is what the program needs once: pages of its allocator and buffers of its threads.
+//! `attacks --attack memory` plays them all at once.
 
 mod client;
 
@@ -55,8 +56,8 @@ fn costs(programs: &Programs, count: u32) -> Report {
             }
         };
         let kib = |bytes: f64| format!("{:.1}", bytes / 1024.0);
-        let told = counted.map_or("-".to_owned(), kib);
-        table.row(vec![kind.to_string(), kib(first), kib(each), told]);
+        let counted_kib = counted.map_or("-".to_owned(), kib);
+        table.row(vec![kind.to_string(), kib(first), kib(each), counted_kib]);
         list.push(json!({
             "kind": kind.to_string(), "first_bytes": first, "bytes": each, "counted": counted,
         }));

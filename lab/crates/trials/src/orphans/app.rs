@@ -12,7 +12,7 @@ use super::pooled::Pooled;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The application's listening socket; requests that come before it runs wait.
-pub struct Door(TcpListener);
+pub struct AppListener(TcpListener);
 
 /// What it tells whoever measures.
 pub struct App {
@@ -20,7 +20,7 @@ pub struct App {
     ended: Receiver<(Instant, End)>,
 }
 
-impl Door {
+impl AppListener {
     /// On a port of its own.
     ///
     /// # Errors

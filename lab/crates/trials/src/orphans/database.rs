@@ -18,7 +18,7 @@ pub enum Kind {
 
 /// What a query does while it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Toil {
+pub enum QueryKind {
     /// It waits.
     Waits,
     /// It keeps a core busy.
@@ -80,15 +80,15 @@ impl Kind {
     }
 
     /// A query that takes about so many milliseconds, or, if it works, far longer than anybody waits.
-    pub fn query(self, toil: Toil, millis: f64) -> String {
-        match (self, toil) {
-            (Self::Postgres, Toil::Waits) => format!("SELECT pg_sleep({})", millis / 1000.0),
-            (Self::MariaDb, Toil::Waits) => format!("SELECT SLEEP({})", millis / 1000.0),
-            (Self::Postgres, Toil::Works) => {
+    pub fn query(self, query_kind: QueryKind, millis: f64) -> String {
+        match (self, query_kind) {
+            (Self::Postgres, QueryKind::Waits) => format!("SELECT pg_sleep({})", millis / 1000.0),
+            (Self::MariaDb, QueryKind::Waits) => format!("SELECT SLEEP({})", millis / 1000.0),
+            (Self::Postgres, QueryKind::Works) => {
                 "SELECT count(*) FROM generate_series(1, 3000) a, generate_series(1, 100000) b"
                     .into()
             }
-            (Self::MariaDb, Toil::Works) => {
+            (Self::MariaDb, QueryKind::Works) => {
                 // Without a condition its answer is known.
                 "SELECT COUNT(*) FROM seq_1_to_1000000000 WHERE seq % 7 = 3".into()
             }

@@ -9,10 +9,10 @@ use bywash_harness::stats::percentile;
 use bywash_harness::table::Table;
 use serde_json::{Value, json};
 
-use super::app::{App, Door};
-use super::database::{Connection, End, Kind, Toil};
+use super::app::{App, AppListener};
+use super::database::{Connection, End, Kind, QueryKind};
 use super::pooled::Pooled;
-use super::stage::{Plan, Stage};
+use super::test_bed::{DaemonSettings, TestBed};
 use crate::ghost::client::{Leave, leave};
 
 /// Connections that do nothing: an application has a pool.
@@ -39,18 +39,20 @@ pub fn measure(
         Err(_) => (0..IDLE - 20).map(|_| Connection::open(kind)).collect::<io::Result<Vec<_>>>()?,
     };
     let mut results = Vec::new();
-    for toil in [Toil::Waits, Toil::Works] {
-        let door = Door::open()?;
-        let plan = Plan { database: kind, marks: false, statements_per_second: 100_000 };
-        let stage = Stage::set(program, plan, door.port()?)?;
-        stage.wait_database()?;
-        let app = door.serve(Pooled::open(kind, &stage)?, kind.query(toil, 20_000.0))?;
+    for query_kind in [QueryKind::Waits, QueryKind::Works] {
+        let listener = AppListener::open()?;
+        let settings =
+            DaemonSettings { database: kind, marks: false, statements_per_second: 100_000 };
+        let test_bed = TestBed::start(program, settings, listener.port()?)?;
+        test_bed.wait_database()?;
+        let app =
+            listener.serve(Pooled::open(kind, &test_bed)?, kind.query(query_kind, 20_000.0))?;
         for how in [Leave::Fin, Leave::Rst] {
             let times = (0..rounds)
-                .map(|number| round(&stage, &app, how, number))
+                .map(|number| round(&test_bed, &app, how, number))
                 .collect::<io::Result<Vec<f64>>>()?;
             let at = |share| percentile(&times, share).unwrap_or(f64::NAN);
-            let doing = if toil == Toil::Waits { "waits" } else { "works" };
+            let doing = if query_kind == QueryKind::Waits { "waits" } else { "works" };
             let way = if how == Leave::Fin { "FIN" } else { "RST" };
             let quantiles = [0.5, 0.9, 0.99, 1.0].map(at);
             let mut row = vec![kind.name().to_owned(), doing.to_owned(), way.to_owned()];
@@ -72,8 +74,8 @@ pub fn head() -> Table {
 }
 
 /// One request, whose client leaves; in milliseconds.
-fn round(stage: &Stage, app: &App, how: Leave, number: usize) -> io::Result<f64> {
-    let mut client = TcpStream::connect(("127.0.0.1", stage.port))?;
+fn round(test_bed: &TestBed, app: &App, how: Leave, number: usize) -> io::Result<f64> {
+    let mut client = TcpStream::connect(("127.0.0.1", test_bed.port))?;
     client.write_all(b"GET /search HTTP/1.1\r\nHost: shop.example\r\n\r\n")?;
     app.begun()?;
     // In an order without a pattern.

@@ -7,6 +7,6 @@ pub mod app;
 pub mod database;
 pub mod latency;
 pub mod pooled;
-pub mod stage;
 pub mod storm;
+pub mod test_bed;
 pub mod victims;

@@ -3,14 +3,14 @@
 use std::io;
 
 use super::database::{Connection, Kind};
-use super::stage::{Stage, Talk};
+use super::test_bed::{DaemonConnection, TestBed};
 
-/// A connection, and a conversation with the daemon about it.
+/// A connection to the database, and one to the daemon.
 pub struct Pooled {
     kind: Kind,
     connection: Connection,
     number: u64,
-    talk: Talk,
+    daemon: DaemonConnection,
     /// How many have been closed as their cancellation was not over at once.
     pub closed: usize,
 }
@@ -20,10 +20,10 @@ impl Pooled {
     ///
     /// # Errors
     /// If one of them is not there.
-    pub fn open(kind: Kind, stage: &Stage) -> io::Result<Self> {
+    pub fn open(kind: Kind, test_bed: &TestBed) -> io::Result<Self> {
         let mut connection = Connection::open(kind)?;
         let number = connection.number()?;
-        Ok(Self { kind, connection, number, talk: stage.talk()?, closed: 0 })
+        Ok(Self { kind, connection, number, daemon: test_bed.connect_daemon()?, closed: 0 })
     }
 
     /// Works with it for nobody.
@@ -41,13 +41,13 @@ impl Pooled {
         work: impl FnOnce(&mut Connection) -> T,
     ) -> io::Result<Option<T>> {
         let whose = format!("{request} shop {}", self.number);
-        match self.talk.ask(&format!("LEASE {whose}"))? {
+        match self.daemon.ask(&format!("LEASE {whose}"))? {
             answer if answer == "OK" => {}
             answer if answer.starts_with("STOPPED ") => return Ok(None),
             answer => return Err(io::Error::other(format!("LEASE {whose}: {answer}"))),
         }
         let done = work(&mut self.connection);
-        let answer = self.talk.ask(&format!("RELEASE {whose}"))?;
+        let answer = self.daemon.ask(&format!("RELEASE {whose}"))?;
         // Of a database that has just started the daemon forgets what was leased in its first second.
         if answer != "OK" && !answer.starts_with("ERR not_leased") {
             self.connection = Connection::open(self.kind)?;

@@ -13,8 +13,8 @@ use bywash_harness::sys;
 use bywash_harness::table::Table;
 use serde_json::{Value, json};
 
-use super::database::{Connection, End, Kind, Toil};
-use super::stage::{Plan, Stage};
+use super::database::{Connection, End, Kind, QueryKind};
+use super::test_bed::{DaemonSettings, TestBed};
 
 /// How long each of the two halves is looked at.
 const WINDOW: Duration = Duration::from_secs(3);
@@ -23,7 +23,7 @@ const PACE: Duration = Duration::from_millis(5);
 
 /// What others saw, in milliseconds, and what the database spent, in milliseconds of processor time.
 #[derive(Clone, Debug)]
-struct Half {
+struct Observation {
     queries: Vec<f64>,
     requests: Vec<f64>,
     spent: f64,
@@ -52,38 +52,38 @@ pub fn head() -> Table {
 pub fn measure(program: &Path, kind: Kind, resets: usize, table: &mut Table) -> io::Result<Value> {
     sys::raise_descriptor_limit()?;
     let app = App::open()?;
-    let plan = Plan { database: kind, marks: true, statements_per_second: 100 };
-    let stage = Stage::set(program, plan, app.port)?;
-    stage.wait_database()?;
-    let quiet = half(&stage, kind, Vec::new())?;
-    let crowd = (0..resets).map(|_| hanging(stage.port)).collect::<io::Result<Vec<_>>>()?;
+    let settings = DaemonSettings { database: kind, marks: true, statements_per_second: 100 };
+    let test_bed = TestBed::start(program, settings, app.port)?;
+    test_bed.wait_database()?;
+    let quiet = observe(&test_bed, kind, Vec::new())?;
+    let crowd = (0..resets).map(|_| hanging(test_bed.port)).collect::<io::Result<Vec<_>>>()?;
     app.wait_for(resets)?;
-    let storm = half(&stage, kind, crowd)?;
-    let told = stage.number("bywash_sentry_stops_total{reason=\"client_left\"}")?;
-    if told < resets as f64 {
+    let storm = observe(&test_bed, kind, crowd)?;
+    let reported = test_bed.number("bywash_sentry_stops_total{reason=\"client_left\"}")?;
+    if reported < resets as f64 {
         return Err(io::Error::other(format!(
-            "the gateway reported only {told} of {resets} departures to the daemon"
+            "the gateway reported only {reported} of {resets} departures to the daemon"
         )));
     }
-    for (name, half) in [("quiet", &quiet), ("storm", &storm)] {
+    for (name, observation) in [("quiet", &quiet), ("storm", &storm)] {
         let quantile =
             |times: &[f64], share| format!("{:.2}", percentile(times, share).unwrap_or(f64::NAN));
         table.row(vec![
             kind.name().to_owned(),
             name.to_owned(),
-            format!("{:.0}", half.spent),
-            format!("{:.0}", half.statements),
-            quantile(&half.queries, 0.5),
-            quantile(&half.queries, 0.99),
-            quantile(&half.requests, 0.5),
-            quantile(&half.requests, 0.99),
+            format!("{:.0}", observation.spent),
+            format!("{:.0}", observation.statements),
+            quantile(&observation.queries, 0.5),
+            quantile(&observation.queries, 0.99),
+            quantile(&observation.requests, 0.5),
+            quantile(&observation.requests, 0.99),
         ]);
     }
-    let value = |half: &Half| {
+    let value = |observation: &Observation| {
         json!({
-            "cpu_ms": half.spent, "statements": half.statements,
-            "query_p50_ms": percentile(&half.queries, 0.5), "query_p99_ms": percentile(&half.queries, 0.99),
-            "request_p50_ms": percentile(&half.requests, 0.5), "request_p99_ms": percentile(&half.requests, 0.99),
+            "cpu_ms": observation.spent, "statements": observation.statements,
+            "query_p50_ms": percentile(&observation.queries, 0.5), "query_p99_ms": percentile(&observation.queries, 0.99),
+            "request_p50_ms": percentile(&observation.requests, 0.5), "request_p99_ms": percentile(&observation.requests, 0.99),
         })
     };
     Ok(
@@ -92,12 +92,12 @@ pub fn measure(program: &Path, kind: Kind, resets: usize, table: &mut Table) -> 
 }
 
 /// Others go about their business; the crowd resets its connections in the first second.
-fn half(stage: &Stage, kind: Kind, crowd: Vec<TcpStream>) -> io::Result<Half> {
-    let statements = || stage.number("bywash_sentry_statements_total{database=\"shop\"}");
+fn observe(test_bed: &TestBed, kind: Kind, crowd: Vec<TcpStream>) -> io::Result<Observation> {
+    let statements = || test_bed.number("bywash_sentry_statements_total{database=\"shop\"}");
     let over = Arc::new(AtomicBool::new(false));
     let (before, asked) = (spent(kind)?, statements()?);
     let queries = spawn(&over, queries(kind)?);
-    let requests = spawn(&over, requests(stage.port));
+    let requests = spawn(&over, requests(test_bed.port));
     let start = Instant::now();
     let count = crowd.len();
     for (index, client) in crowd.into_iter().enumerate() {
@@ -111,18 +111,26 @@ fn half(stage: &Stage, kind: Kind, crowd: Vec<TcpStream>) -> io::Result<Half> {
         thread.join().map_err(|_| io::Error::other("a thread panicked"))?
     };
     let (queries, requests) = (join(queries)?, join(requests)?);
-    Ok(Half { queries, requests, spent: spent(kind)? - before, statements: statements()? - asked })
+    Ok(Observation {
+        queries,
+        requests,
+        spent: spent(kind)? - before,
+        statements: statements()? - asked,
+    })
 }
 
-type Turn = Box<dyn FnMut() -> io::Result<()> + Send>;
+type Operation = Box<dyn FnMut() -> io::Result<()> + Send>;
 
-fn spawn(over: &Arc<AtomicBool>, mut turn: Turn) -> std::thread::JoinHandle<io::Result<Vec<f64>>> {
+fn spawn(
+    over: &Arc<AtomicBool>,
+    mut operation: Operation,
+) -> std::thread::JoinHandle<io::Result<Vec<f64>>> {
     let over = Arc::clone(over);
     std::thread::spawn(move || {
         let mut times = Vec::new();
         while !over.load(Ordering::Relaxed) {
             let start = Instant::now();
-            turn()?;
+            operation()?;
             times.push(start.elapsed().as_secs_f64() * 1000.0);
             std::thread::sleep(PACE.saturating_sub(start.elapsed()));
         }
@@ -130,9 +138,9 @@ fn spawn(over: &Arc<AtomicBool>, mut turn: Turn) -> std::thread::JoinHandle<io::
     })
 }
 
-fn queries(kind: Kind) -> io::Result<Turn> {
+fn queries(kind: Kind) -> io::Result<Operation> {
     let mut connection = Connection::open(kind)?;
-    let query = kind.query(Toil::Waits, 0.0);
+    let query = kind.query(QueryKind::Waits, 0.0);
     Ok(Box::new(move || match connection.run(&query) {
         End::Done => Ok(()),
         other => {
@@ -141,7 +149,7 @@ fn queries(kind: Kind) -> io::Result<Turn> {
     }))
 }
 
-fn requests(port: u16) -> Turn {
+fn requests(port: u16) -> Operation {
     Box::new(move || {
         let mut client = TcpStream::connect(("127.0.0.1", port))?;
         client

@@ -8,13 +8,13 @@ use std::time::Duration;
 use bywash_harness::table::Table;
 use serde_json::{Value, json};
 
-use super::database::{End, Kind, Toil};
+use super::database::{End, Kind, QueryKind};
 use super::pooled::Pooled;
-use super::stage::{Plan, Stage};
+use super::test_bed::{DaemonSettings, TestBed};
 
 /// How the daemon knows whose a query is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum By {
+pub enum Attribution {
     /// The application says so.
     Lease,
     /// It stands in front of the query.
@@ -56,17 +56,21 @@ pub fn head() -> Table {
 pub fn measure(
     program: &Path,
     kind: Kind,
-    by: By,
+    attribution: Attribution,
     rounds: usize,
     connections: usize,
     table: &mut Table,
 ) -> io::Result<(Count, Value)> {
-    let plan = Plan { database: kind, marks: by == By::Mark, statements_per_second: 100_000 };
+    let settings = DaemonSettings {
+        database: kind,
+        marks: attribution == Attribution::Mark,
+        statements_per_second: 100_000,
+    };
     // Nobody asks the gateway for anything here.
-    let stage = Stage::set(program, plan, 9)?;
-    stage.wait_database()?;
-    let count = play(&stage, kind, by, rounds, connections)?;
-    let word = if by == By::Lease { "lease" } else { "mark" };
+    let test_bed = TestBed::start(program, settings, 9)?;
+    test_bed.wait_database()?;
+    let count = play(&test_bed, kind, attribution, rounds, connections)?;
+    let word = if attribution == Attribution::Lease { "lease" } else { "mark" };
     let mut row = vec![kind.name().to_owned(), word.to_owned()];
     row.extend(
         [connections, count.rounds, count.right, count.none, count.closed, count.wrong]
@@ -80,12 +84,18 @@ pub fn measure(
     Ok((count, result))
 }
 
-fn play(stage: &Stage, kind: Kind, by: By, rounds: usize, connections: usize) -> io::Result<Count> {
+fn play(
+    test_bed: &TestBed,
+    kind: Kind,
+    attribution: Attribution,
+    rounds: usize,
+    connections: usize,
+) -> io::Result<Count> {
     std::thread::scope(|scope| {
         let lanes: Vec<_> = (0..connections)
             .map(|lane| {
                 let share = rounds / connections + usize::from(lane < rounds % connections);
-                scope.spawn(move || play_lane(stage, kind, by, lane, share))
+                scope.spawn(move || play_lane(test_bed, kind, attribution, lane, share))
             })
             .collect();
         lanes.into_iter().try_fold(Count::default(), |all, lane| {
@@ -104,17 +114,25 @@ fn play(stage: &Stage, kind: Kind, by: By, rounds: usize, connections: usize) ->
 }
 
 /// Plays the rounds of one connection.
-fn play_lane(stage: &Stage, kind: Kind, by: By, number: usize, rounds: usize) -> io::Result<Count> {
-    let mut connection = Pooled::open(kind, stage)?;
-    let query = kind.query(Toil::Waits, QUERY);
-    let mut run = |name: &str| match by {
-        By::Mark => Ok(connection.unleased().run(&format!("/*bywash-request='{name}'*/ {query}"))),
+fn play_lane(
+    test_bed: &TestBed,
+    kind: Kind,
+    attribution: Attribution,
+    number: usize,
+    rounds: usize,
+) -> io::Result<Count> {
+    let mut connection = Pooled::open(kind, test_bed)?;
+    let query = kind.query(QueryKind::Waits, QUERY);
+    let mut run = |name: &str| match attribution {
+        Attribution::Mark => {
+            Ok(connection.unleased().run(&format!("/*bywash-request='{name}'*/ {query}")))
+        }
         // One that was stopped before it began is as good as cancelled.
-        By::Lease => connection
+        Attribution::Lease => connection
             .leased(name, |connection| connection.run(&query))
             .map(|end| end.unwrap_or(End::Cancelled)),
     };
-    let mut gateway = stage.talk()?;
+    let mut gateway = test_bed.connect_daemon()?;
     let (stops, wanted) = sync_channel::<(String, Duration)>(1);
     let (answers, answered) = sync_channel(1);
     // The other side of the site: it does not wait for us.

@@ -126,7 +126,7 @@ fn connect(port: u16) -> io::Result<TcpStream> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bywash_harness::upstream::{Conduct, Upstream};
+    use bywash_harness::upstream::{Behaviour, Upstream};
 
     fn wait_for(clients: &Clients, what: impl Fn(&Asked) -> bool) -> Option<Asked> {
         let start = Instant::now();
@@ -148,7 +148,7 @@ mod tests {
                 wait_for(&clients, |one| one.manner == manner && one.failure.is_none()).is_some()
             );
         }
-        upstream.behave(Conduct::CutLength);
+        upstream.set_behaviour(Behaviour::CutLength);
         for manner in [Manner::Kept, Manner::New] {
             assert!(
                 wait_for(&clients, |one| one.manner == manner && one.failure.is_some()).is_some()

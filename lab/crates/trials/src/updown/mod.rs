@@ -16,7 +16,7 @@ use bywash_harness::report::{Bench, Common, Report, not_available};
 use bywash_harness::stats::percentile;
 use bywash_harness::sys::{self, Signal};
 use bywash_harness::table::Table;
-use bywash_harness::upstream::{Conduct, Upstream};
+use bywash_harness::upstream::{Behaviour, Upstream};
 use clients::{Asked, Clients, Manner};
 use serde_json::{Value, json};
 use std::io;
@@ -77,7 +77,7 @@ pub fn run(options: &Options) -> io::Result<ExitCode> {
 
 fn replace(options: &Options, programs: &Programs) -> io::Result<Vec<Row>> {
     let upstream = Upstream::start()?;
-    upstream.behave(Conduct::After(SERVICE));
+    upstream.set_behaviour(Behaviour::After(SERVICE));
     let mut rows = Vec::new();
     let (proxy, clients) = set(&upstream, programs)?;
     clients.take();

@@ -19,7 +19,7 @@ mod statistics;
 
 use std::io;
 
-use bywash_scenario::{Law, Stream};
+use bywash_scenario::{Distribution, Stream};
 use bywash_units::Span;
 
 use crate::Service;
@@ -50,13 +50,13 @@ const HESITANT: usize = 159;
 
 /// How many requests a session has: most are short and some very long, one second standing for one request. The mean
 /// is the seed's, the shape ours.
-const LENGTH: Law = Law::Lognormal { mean: Span::from_millis(38_920), cv: 1.2 };
+const LENGTH: Distribution = Distribution::Lognormal { mean: Span::from_millis(38_920), cv: 1.2 };
 
 /// Between the answer to a page and the next request for a page.
-const THINK: Law = Law::Lognormal { mean: Span::from_secs(12), cv: 1.5 };
+const THINK: Distribution = Distribution::Lognormal { mean: Span::from_secs(12), cv: 1.5 };
 
 /// Before a file, which the page that came before it asks for.
-const FETCH: Law = Law::Exponential(Span::from_millis(100));
+const FETCH: Distribution = Distribution::Exponential(Span::from_millis(100));
 
 /// How long the trace lasts: sessions begin at any moment of a day alike.
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;

@@ -28,7 +28,7 @@ pub enum Load {
 
 /// The settings of a simulation.
 #[derive(Clone, Copy, Debug)]
-pub struct World {
+pub struct SimulationSettings {
     /// The load.
     pub load: Load,
     /// The duration of the observation.
@@ -41,7 +41,7 @@ pub struct World {
 
 /// An observation.
 #[derive(Clone, Copy, Debug)]
-pub enum Seen {
+pub enum Observation {
     /// A request for this page was processed between these times.
     Request(usize, Time, Time),
     /// In the second that ends at this time, the database used this many processor seconds.
@@ -64,30 +64,30 @@ const SLOW_FOR: f64 = 100.0;
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Event {
     /// A visitor requests a page.
-    Asks(usize),
+    PageRequested(usize),
     /// A visitor's request, which began at this time, reaches the database.
-    Comes(usize, f64),
+    DatabaseReached(usize, f64),
 }
 
 /// An entry at a time; equal times keep the order of insertion.
 #[derive(Clone, Copy, Debug)]
-struct At<T>(f64, u64, T);
+struct Timed<T>(f64, u64, T);
 
-impl<T> PartialEq for At<T> {
+impl<T> PartialEq for Timed<T> {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl<T> Eq for At<T> {}
+impl<T> Eq for Timed<T> {}
 
-impl<T> PartialOrd for At<T> {
+impl<T> PartialOrd for Timed<T> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<T> Ord for At<T> {
+impl<T> Ord for Timed<T> {
     fn cmp(&self, other: &Self) -> Ordering {
         self.0.total_cmp(&other.0).then(self.1.cmp(&other.1))
     }
@@ -95,7 +95,7 @@ impl<T> Ord for At<T> {
 
 /// A completed request, or one whose completion is known: its page, and the time at which it began.
 #[derive(Clone, Copy, Debug)]
-struct Done(usize, f64);
+struct CompletedRequest(usize, f64);
 
 /// The position of a visitor.
 #[derive(Clone, Copy, Debug)]
@@ -104,30 +104,36 @@ struct Visitor {
     before: Option<usize>,
 }
 
-/// Runs a world after it sets the site's costs to match the load. Reports observations in the order
-/// of time; a request is reported when it has ended.
-pub fn observe(site: &mut Site, world: &World, mut see: impl FnMut(Seen)) {
-    let (rates, pictures) = rates(site, world.seed);
-    let load = match world.load {
+/// Runs a simulation after it sets the site's costs to match the load. Reports observations in the
+/// order of time; a request is reported when it has ended.
+pub fn observe(
+    site: &mut Site,
+    settings: &SimulationSettings,
+    mut report: impl FnMut(Observation),
+) {
+    let (rates, pictures) = rates(site, settings.seed);
+    let load = match settings.load {
         Load::Light | Load::Shared => 0.1,
         Load::Steady | Load::Varying => 0.6,
         Load::Saturated | Load::Strained => 1.5,
     };
     let requests = VISITORS as f64 / THINK * (1.0 + pictures);
     site.price(&rates, load * PROCESSORS as f64 / requests);
-    let mut play = Play::new(site, world);
-    let end = UNSEEN + world.lasts.as_secs_f64();
-    while let Some(Reverse(At(now, _, event))) = play.events.pop() {
+    let mut simulation = Simulation::new(site, settings);
+    let end = UNSEEN + settings.lasts.as_secs_f64();
+    while let Some(Reverse(Timed(now, _, event))) = simulation.events.pop() {
         if now >= end {
             break;
         }
-        play.tell_until(now, &mut see);
+        simulation.report_until(now, &mut report);
         match event {
-            Event::Asks(visitor) => play.asks(visitor, now),
-            Event::Comes(visitor, began) => play.comes(visitor, began, now),
+            Event::PageRequested(visitor) => simulation.request_page(visitor, now),
+            Event::DatabaseReached(visitor, began) => {
+                simulation.reach_database(visitor, began, now)
+            }
         }
     }
-    play.tell_until(end, &mut see);
+    simulation.report_until(end, &mut report);
 }
 
 /// Returns the share of each page and picture in all requests, and the pictures per page, from a
@@ -190,22 +196,22 @@ fn normal(chance: &mut Stream) -> f64 {
     (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos()
 }
 
-struct Play<'s> {
+struct Simulation<'s> {
     site: &'s Site,
     load: Load,
     /// When the first elephant becomes one.
     appears: f64,
     visitors: Vec<Visitor>,
-    events: BinaryHeap<Reverse<At<Event>>>,
+    events: BinaryHeap<Reverse<Timed<Event>>>,
     /// Completed requests, by their end.
-    done: BinaryHeap<Reverse<At<Done>>>,
+    done: BinaryHeap<Reverse<Timed<CompletedRequest>>>,
     numbers: u64,
     /// When each processor becomes free.
     free: [f64; PROCESSORS],
     /// Processor seconds used in each second of the run.
     used: Vec<f64>,
     /// The next second to report.
-    told: usize,
+    reported: usize,
     background: f64,
     /// The logarithm of the service-time factor in each second of the run.
     slowness: Vec<f64>,
@@ -213,20 +219,20 @@ struct Play<'s> {
     around: Stream,
 }
 
-impl<'s> Play<'s> {
-    fn new(site: &'s Site, world: &World) -> Self {
-        let mut chance = Stream::new(world.seed, PLAY, 0);
+impl<'s> Simulation<'s> {
+    fn new(site: &'s Site, settings: &SimulationSettings) -> Self {
+        let mut chance = Stream::new(settings.seed, PLAY, 0);
         let visitors: Vec<Visitor> = (0..VISITORS)
             .map(|_| Visitor { page: begin(site, &mut chance), before: None })
             .collect();
-        let mut play = Self {
+        let mut simulation = Self {
             site,
-            load: world.load,
+            load: settings.load,
             // Zero means from the start, before the observation begins.
-            appears: if world.appears == Span::ZERO {
+            appears: if settings.appears == Span::ZERO {
                 0.0
             } else {
-                UNSEEN + world.appears.as_secs_f64()
+                UNSEEN + settings.appears.as_secs_f64()
             },
             visitors,
             events: BinaryHeap::new(),
@@ -234,30 +240,30 @@ impl<'s> Play<'s> {
             numbers: 0,
             free: [0.0; PROCESSORS],
             used: Vec::new(),
-            told: UNSEEN as usize,
+            reported: UNSEEN as usize,
             background: 0.0,
             slowness: vec![0.0],
             chance,
-            around: Stream::new(world.seed, SITE, 0),
+            around: Stream::new(settings.seed, SITE, 0),
         };
         for visitor in 0..VISITORS {
-            let at = exponential(THINK, &mut play.chance);
-            play.at(at, Event::Asks(visitor));
+            let at = exponential(THINK, &mut simulation.chance);
+            simulation.schedule(at, Event::PageRequested(visitor));
         }
-        play
+        simulation
     }
 
-    fn at(&mut self, at: f64, event: Event) {
+    fn schedule(&mut self, at: f64, event: Event) {
         self.numbers += 1;
-        self.events.push(Reverse(At(at, self.numbers, event)));
+        self.events.push(Reverse(Timed(at, self.numbers, event)));
     }
 
-    fn asks(&mut self, visitor: usize, now: f64) {
+    fn request_page(&mut self, visitor: usize, now: f64) {
         let web = exponential(WEB, &mut self.chance);
-        self.at(now + web, Event::Comes(visitor, now));
+        self.schedule(now + web, Event::DatabaseReached(visitor, now));
     }
 
-    fn comes(&mut self, visitor: usize, began: f64, now: f64) {
+    fn reach_database(&mut self, visitor: usize, began: f64, now: f64) {
         let page = self.visitors[visitor].page;
         let is_yet = page == self.site.elephants[0] && now < self.appears;
         let cost = if is_yet { site::ANT } else { self.site.pages[page].cost };
@@ -266,18 +272,18 @@ impl<'s> Play<'s> {
         let begins = self.free[first].max(now);
         let ends = begins + service;
         self.free[first] = ends;
-        self.works(begins, ends);
-        self.ends(page, began, ends);
+        self.use_processor(begins, ends);
+        self.complete(page, began, ends);
         if let Some(picture) = self.site.pages[page].companion
             && self.chance.unit() < LOADED
         {
             let asked = ends + exponential(0.03, &mut self.chance);
             let answered = asked + exponential(WEB, &mut self.chance);
-            self.ends(picture, asked, answered);
+            self.complete(picture, asked, answered);
         }
         let think = exponential(THINK, &mut self.chance) / self.eagerness(ends);
         self.visitors[visitor] = step(self.site, self.visitors[visitor], &mut self.chance);
-        self.at(ends + think, Event::Asks(visitor));
+        self.schedule(ends + think, Event::PageRequested(visitor));
     }
 
     /// Returns the service-time factor: the ratio of current to average service times.
@@ -303,12 +309,12 @@ impl<'s> Play<'s> {
         }
     }
 
-    fn ends(&mut self, page: usize, began: f64, ended: f64) {
+    fn complete(&mut self, page: usize, began: f64, ended: f64) {
         self.numbers += 1;
-        self.done.push(Reverse(At(ended, self.numbers, Done(page, began))));
+        self.done.push(Reverse(Timed(ended, self.numbers, CompletedRequest(page, began))));
     }
 
-    fn works(&mut self, from: f64, to: f64) {
+    fn use_processor(&mut self, from: f64, to: f64) {
         let last = to as usize;
         if self.used.len() <= last {
             self.used.resize(last + 1, 0.0);
@@ -319,25 +325,25 @@ impl<'s> Play<'s> {
     }
 
     /// Reports everything that has ended by `now`.
-    fn tell_until(&mut self, now: f64, see: &mut impl FnMut(Seen)) {
-        while ((self.told + 1) as f64) <= now {
-            let end = (self.told + 1) as f64;
-            while let Some(Reverse(At(ended, _, Done(page, began)))) =
+    fn report_until(&mut self, now: f64, report: &mut impl FnMut(Observation)) {
+        while ((self.reported + 1) as f64) <= now {
+            let end = (self.reported + 1) as f64;
+            while let Some(Reverse(Timed(ended, _, CompletedRequest(page, began)))) =
                 self.done.peek().filter(|next| next.0.0 < end)
             {
-                see(Seen::Request(*page, time(*began), time(*ended)));
+                report(Observation::Request(*page, time(*began), time(*ended)));
                 self.done.pop();
             }
-            let used = self.used.get(self.told).copied().unwrap_or(0.0) + self.else_used();
-            see(Seen::Used(time(end), used.clamp(0.0, PROCESSORS as f64)));
-            self.told += 1;
+            let used = self.used.get(self.reported).copied().unwrap_or(0.0) + self.else_used();
+            report(Observation::Used(time(end), used.clamp(0.0, PROCESSORS as f64)));
+            self.reported += 1;
         }
     }
 
     /// Returns the other work of the database: a wandering background, checkpoints and noise.
     fn else_used(&mut self) -> f64 {
         self.background = 0.9 * self.background + 0.02 * normal(&mut self.around);
-        let checkpoint = if self.told % 300 < 3 { 0.3 } else { 0.0 };
+        let checkpoint = if self.reported % 300 < 3 { 0.3 } else { 0.0 };
         self.background.abs() + checkpoint + NOISE * normal(&mut self.around)
     }
 }

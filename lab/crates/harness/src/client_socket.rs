@@ -19,8 +19,8 @@ pub fn connect_from(source: Ipv4Addr, port: u16) -> io::Result<TcpStream> {
     Ok(socket.into())
 }
 
-/// The same with segments of an Ethernet line. Those of loopback have 64 KiB, so a slow reader would acknowledge nothing
-/// for seconds and then much at once.
+/// The same with segments of an Ethernet line. Those of loopback have 64 KiB, so a slow reader would acknowledge
+/// nothing for seconds and then much at once.
 pub fn connect_over_line(source: Ipv4Addr, port: u16) -> io::Result<TcpStream> {
     let socket = bound(source)?;
     socket.set_tcp_mss(1460)?;

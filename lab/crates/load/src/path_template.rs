@@ -1,33 +1,34 @@
-//! Path templates: a blank `{1..20}` in a path is replaced in each request by a random whole number
-//! from 1 to 20.
+//! Path templates: a placeholder `{1..20}` in a path is replaced in each request by a random whole
+//! number from 1 to 20.
 //!
-//! Equal blanks in one path have the same number, so that `user{1..9}` goes with `password{1..9}`.
-//! The numbers follow from the run's seed and the visitor's number, like all plans of a visitor.
+//! Equal placeholders in one path have the same number, so that `user{1..9}` goes with
+//! `password{1..9}`. The numbers follow from the run's seed and the visitor's number, like all
+//! plans of a visitor.
 
 use bywash_scenario::Stream;
 use http::Uri;
 
 /// The path template of a class, checked so that every instance is a valid path.
 #[derive(Debug)]
-pub(crate) struct Path {
-    /// The text before the first blank, and after each blank.
+pub(crate) struct PathTemplate {
+    /// The text before the first placeholder, and after each placeholder.
     texts: Vec<String>,
-    /// The index of the range of each blank.
-    blanks: Vec<usize>,
+    /// The index of the range of each placeholder.
+    placeholders: Vec<usize>,
     ranges: Vec<(u64, u64)>,
 }
 
-impl Path {
+impl PathTemplate {
     /// Parses a template; `None` if it is not a path.
-    pub(crate) fn read(text: &str) -> Option<Self> {
-        let mut path = Self { texts: Vec::new(), blanks: Vec::new(), ranges: Vec::new() };
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let mut path = Self { texts: Vec::new(), placeholders: Vec::new(), ranges: Vec::new() };
         let (mut plain, mut rest) = (String::new(), text);
         while let Some((before, after)) = rest.split_once('{') {
             plain += before;
-            if let Some((range, behind)) = blank(after) {
+            if let Some((range, behind)) = placeholder(after) {
                 path.texts.push(std::mem::take(&mut plain));
                 let known = path.ranges.iter().position(|other| *other == range);
-                path.blanks.push(known.unwrap_or(path.ranges.len()));
+                path.placeholders.push(known.unwrap_or(path.ranges.len()));
                 if known.is_none() {
                     path.ranges.push(range);
                 }
@@ -39,23 +40,23 @@ impl Path {
         }
         path.texts.push(plain + rest);
         let least: Vec<_> = path.ranges.iter().map(|(least, _)| *least).collect();
-        let least = path.with(&least);
+        let least = path.fill(&least);
         (least.starts_with('/') && least.parse::<Uri>().is_ok()).then_some(path)
     }
 
     /// Returns the path of one request.
-    pub(crate) fn drawn(&self, chance: &mut Stream) -> Uri {
+    pub(crate) fn draw(&self, chance: &mut Stream) -> Uri {
         let draw = |(least, most): &(u64, u64)| {
             let count = most - least + 1;
             least + ((chance.unit() * count as f64) as u64).min(count - 1)
         };
         let numbers: Vec<_> = self.ranges.iter().map(draw).collect();
-        self.with(&numbers).parse().expect("it is a valid path with other numbers")
+        self.fill(&numbers).parse().expect("it is a valid path with other numbers")
     }
 
-    fn with(&self, numbers: &[u64]) -> String {
+    fn fill(&self, numbers: &[u64]) -> String {
         let mut text = self.texts[0].clone();
-        for (range, behind) in self.blanks.iter().zip(&self.texts[1..]) {
+        for (range, behind) in self.placeholders.iter().zip(&self.texts[1..]) {
             text += &numbers[*range].to_string();
             text += behind;
         }
@@ -63,9 +64,9 @@ impl Path {
     }
 }
 
-/// Parses a blank. Returns its least and its greatest number, and the text after it. Numbers above
-/// a billion are not accepted, because none are needed.
-fn blank(text: &str) -> Option<((u64, u64), &str)> {
+/// Parses a placeholder. Returns its least and its greatest number, and the text after it. Numbers
+/// above a billion are not accepted, because none are needed.
+fn placeholder(text: &str) -> Option<((u64, u64), &str)> {
     const MOST: u64 = 1_000_000_000;
     let (range, behind) = text.split_once('}')?;
     let (least, most) = range.split_once("..")?;
@@ -78,23 +79,23 @@ fn blank(text: &str) -> Option<((u64, u64), &str)> {
 mod tests {
     use super::*;
 
-    fn drawn(text: &str, index: u64) -> String {
-        let path = Path::read(text).unwrap();
-        path.drawn(&mut Stream::new(1, 4, index)).to_string()
+    fn draw(text: &str, index: u64) -> String {
+        let path = PathTemplate::parse(text).unwrap();
+        path.draw(&mut Stream::new(1, 4, index)).to_string()
     }
 
     #[test]
-    fn blanks_are_filled_with_every_number_of_their_range_and_no_other() {
-        let mut seen: Vec<_> = (0..200).map(|index| drawn("/a?b={3..5}&c=d", index)).collect();
+    fn placeholders_are_filled_with_every_number_of_their_range_and_no_other() {
+        let mut seen: Vec<_> = (0..200).map(|index| draw("/a?b={3..5}&c=d", index)).collect();
         seen.sort_unstable();
         seen.dedup();
         assert_eq!(seen, ["/a?b=3&c=d", "/a?b=4&c=d", "/a?b=5&c=d"]);
     }
 
     #[test]
-    fn blanks_that_are_written_alike_are_one() {
+    fn placeholders_that_are_written_alike_are_one() {
         for index in 0..50 {
-            let path = drawn("/?n=u{1..99}&p=p{1..99}&i={1..98}", index);
+            let path = draw("/?n=u{1..99}&p=p{1..99}&i={1..98}", index);
             let (user, rest) = path.strip_prefix("/?n=u").unwrap().split_once('&').unwrap();
             assert!(rest.starts_with(&format!("p=p{user}&i=")), "{path}");
         }
@@ -103,10 +104,10 @@ mod tests {
     #[test]
     fn other_braces_stand_for_themselves_and_what_is_no_path_is_refused() {
         for text in ["/", "/a?b=c", "/?a={5..4}", "/?a={x}", "/?a={1..2", "/?a={1..9999999999}"] {
-            assert_eq!(drawn(text, 0), text);
+            assert_eq!(draw(text, 0), text);
         }
         for text in ["", "a{1..2}", "{1..2}/", "http://{1..2}/", "/ {1..2}"] {
-            assert!(Path::read(text).is_none(), "{text}");
+            assert!(PathTemplate::parse(text).is_none(), "{text}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The shared context of all visitors of a run: scenario, target, clock, statistics and slots.
 //!
-//! Everything runs on one thread. `ledger` is borrowed only for single calls, never across an
+//! Everything runs on one thread. `statistics` is borrowed only for single calls, never across an
 //! await.
 
 use std::cell::RefCell;
@@ -11,17 +11,17 @@ use bywash_scenario::{Closes, Scenario, Tally, WaitsFor};
 use bywash_units::{Span, Time};
 
 use crate::clock::Clock;
-use crate::connection::Way;
+use crate::connection::Endpoints;
 use crate::error::LoadError;
-use crate::ledger::{Ledger, Progress};
 use crate::options::Options;
 use crate::request::Requests;
 use crate::slots::Slots;
+use crate::statistics::{Progress, Statistics};
 use crate::target::Target;
 
 /// The shared context of a run.
 #[derive(Debug)]
-pub(crate) struct Field {
+pub(crate) struct RunContext {
     pub(crate) scenario: Scenario,
     pub(crate) target: Target,
     pub(crate) requests: Requests,
@@ -35,12 +35,12 @@ pub(crate) struct Field {
     /// The time at which every connection is closed.
     pub(crate) closing: Time,
     pub(crate) slots: Rc<Slots>,
-    pub(crate) ledger: RefCell<Ledger>,
+    pub(crate) statistics: RefCell<Statistics>,
     /// Statistics of clients that are not counted.
-    pub(crate) aside: RefCell<Ledger>,
+    pub(crate) uncounted: RefCell<Statistics>,
 }
 
-impl Field {
+impl RunContext {
     /// Checks the scenario and the options, and starts the clock.
     pub(crate) fn new(scenario: &Scenario, options: &Options) -> Result<Self, LoadError> {
         // The bounds of a scenario file; this level may have another source.
@@ -75,13 +75,13 @@ impl Field {
             last_arrival: Time::ZERO + duration,
             closing: Time::ZERO + duration + options.drain,
             slots: Slots::new(options.max_visitors),
-            ledger: RefCell::new(Ledger::new(Tally::new(scenario, options.rho, duration))),
-            aside: RefCell::new(Ledger::new(Tally::new(scenario, options.rho, duration))),
+            statistics: RefCell::new(Statistics::new(Tally::new(scenario, options.rho, duration))),
+            uncounted: RefCell::new(Statistics::new(Tally::new(scenario, options.rho, duration))),
         })
     }
 
     /// Returns the route of a visitor to the site.
-    pub(crate) fn way(&self, index: u64, set: Option<usize>) -> Way {
+    pub(crate) fn endpoints(&self, index: u64, set: Option<usize>) -> Endpoints {
         let own = || {
             let [.., b, c, d] = index.to_be_bytes();
             match set {
@@ -90,13 +90,13 @@ impl Field {
             }
         };
         let from = (self.own_addresses && self.target.address.is_ipv4()).then(|| own().into());
-        Way { from, to: self.target.address }
+        Endpoints { from, to: self.target.address }
     }
 
     /// Returns the statistics for a visitor of this set, or of none.
-    pub(crate) fn books(&self, set: Option<usize>) -> &RefCell<Ledger> {
+    pub(crate) fn statistics_for(&self, set: Option<usize>) -> &RefCell<Statistics> {
         let counts = set.is_none_or(|set| self.scenario.sets[set].counted);
-        if counts { &self.ledger } else { &self.aside }
+        if counts { &self.statistics } else { &self.uncounted }
     }
 
     /// Returns the times at which sessions start.
@@ -106,24 +106,20 @@ impl Field {
         Starts::new(&self.scenario.profile, self.rho, unit, duration, self.seed)
     }
 
-    /// Returns the offered load at `moment`.
-    pub(crate) fn rho_at(&self, moment: Time) -> f64 {
-        if moment < self.last_arrival {
-            self.scenario.profile.rho_at(self.rho, moment)
-        } else {
-            0.0
-        }
+    /// Returns the offered load at `time`.
+    pub(crate) fn rho_at(&self, time: Time) -> f64 {
+        if time < self.last_arrival { self.scenario.profile.rho_at(self.rho, time) } else { 0.0 }
     }
 
-    /// Returns the delay of an action that was due at `moment`.
-    pub(crate) fn lag(&self, moment: Time) -> Span {
-        self.clock.now().since(moment)
+    /// Returns the delay of an action that was due at `time`.
+    pub(crate) fn lag(&self, time: Time) -> Span {
+        self.clock.now().since(time)
     }
 
     /// Returns the present state of the run.
     pub(crate) fn progress(&self) -> Progress {
         let now = self.clock.now();
         let elapsed = now.since(Time::ZERO);
-        self.ledger.borrow().progress(elapsed, self.rho_at(now))
+        self.statistics.borrow().progress(elapsed, self.rho_at(now))
     }
 }

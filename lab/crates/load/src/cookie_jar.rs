@@ -13,12 +13,12 @@ const LONGEST: usize = 1024;
 
 /// Names and values, in the order in which they were first set.
 #[derive(Debug, Default)]
-pub(crate) struct Jar(Vec<(String, String)>);
+pub(crate) struct CookieJar(Vec<(String, String)>);
 
-impl Jar {
+impl CookieJar {
     /// Adds a cookie that the visitor already has at arrival. A site may change or delete it like
     /// its own.
-    pub(crate) fn bring(&mut self, name: &str, value: &str) {
+    pub(crate) fn insert(&mut self, name: &str, value: &str) {
         self.set(name, value);
     }
 
@@ -28,14 +28,14 @@ impl Jar {
     }
 
     /// Applies the cookies that an answer sets or deletes.
-    pub(crate) fn remember(&mut self, answer: &HeaderMap) {
+    pub(crate) fn store(&mut self, answer: &HeaderMap) {
         let set = answer.get_all(SET_COOKIE).iter();
         for cookie in set.filter_map(|value| value.to_str().ok()) {
-            self.take(cookie);
+            self.store_one(cookie);
         }
     }
 
-    fn take(&mut self, cookie: &str) {
+    fn store_one(&mut self, cookie: &str) {
         let mut parts = cookie.split(';').map(str::trim);
         let Some((name, value)) = parts.next().and_then(|pair| pair.split_once('=')) else {
             return;
@@ -56,7 +56,7 @@ impl Jar {
     }
 
     /// Adds the cookies to a request.
-    pub(crate) fn show(&self, request: &mut HeaderMap) {
+    pub(crate) fn write_to(&self, request: &mut HeaderMap) {
         let pairs: Vec<String> = self.0.iter().map(|(n, v)| format!("{n}={v}")).collect();
         if let (false, Ok(value)) = (pairs.is_empty(), HeaderValue::from_str(&pairs.join("; "))) {
             request.insert(COOKIE, value);
@@ -81,10 +81,10 @@ mod tests {
         for cookie in set {
             answer.append(SET_COOKIE, cookie.parse().unwrap());
         }
-        let mut jar = Jar::default();
-        jar.remember(&answer);
+        let mut jar = CookieJar::default();
+        jar.store(&answer);
         let mut request = HeaderMap::new();
-        jar.show(&mut request);
+        jar.write_to(&mut request);
         let value = request.get(COOKIE)?;
         Some(value.to_str().unwrap().into())
     }

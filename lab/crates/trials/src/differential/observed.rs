@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 /// One reflection.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seen {
+pub struct ObservedRequest {
     /// `None` means that the origin does not say, here and below.
     pub method: Option<Vec<u8>>,
     /// Undecoded.
@@ -23,7 +23,7 @@ pub struct Seen {
     pub body: Option<Vec<u8>>,
 }
 
-impl Seen {
+impl ObservedRequest {
     /// The reflection in an answer, if it is one.
     pub fn of(answer: &Answer) -> Option<Self> {
         let text = answer.field("reflection").unwrap_or(&answer.body);
@@ -54,12 +54,12 @@ impl Seen {
 
     /// How it differs from `request`; nothing if it is the same.
     pub fn differs(&self, request: &Request) -> Option<String> {
-        let differ = |what: &str, seen: &[u8], is: &[u8]| {
-            let (seen, is) = (excerpt(seen), excerpt(is));
-            Some(format!("{what} is `{is}`, the origin sees `{seen}`"))
+        let differ = |what: &str, observed: &[u8], is: &[u8]| {
+            let (observed, is) = (excerpt(observed), excerpt(is));
+            Some(format!("{what} is `{is}`, the origin sees `{observed}`"))
         };
         let target = self.target.as_deref();
-        let unlike = |is: &[u8]| target.is_some_and(|seen| plain(seen) != plain(is));
+        let unlike = |is: &[u8]| target.is_some_and(|observed| plain(observed) != plain(is));
         let method = self.method.as_deref().unwrap_or_default();
         if method != request.method {
             return differ("method", method, &request.method);
@@ -72,10 +72,10 @@ impl Seen {
         if self.host.as_deref().unwrap_or_default() != host {
             return differ("host", self.host.as_deref().unwrap_or_default(), &host);
         }
-        if let Some(seen) = self.route.as_deref()
-            && !same_route(seen, &request.target)
+        if let Some(observed) = self.route.as_deref()
+            && !same_route(observed, &request.target)
         {
-            return differ("path", seen, &request.target);
+            return differ("path", observed, &request.target);
         }
         match &self.body {
             Some(body) if *body != request.body => differ("body", body, &request.body),
@@ -91,10 +91,10 @@ fn plain(target: &[u8]) -> Vec<u8> {
 
 /// Whether an origin's route is what the target's path decodes to. Doubled slashes are one, as
 /// nginx has it; what is beyond ASCII is decoded as every origin likes.
-fn same_route(seen: &[u8], target: &[u8]) -> bool {
+fn same_route(observed: &[u8], target: &[u8]) -> bool {
     let path = target.split(|byte| *byte == b'?').next().unwrap_or_default();
     let route = single_slashes(&decoded(path));
-    !path.starts_with(b"/") || !route.is_ascii() || single_slashes(seen) == route
+    !path.starts_with(b"/") || !route.is_ascii() || single_slashes(observed) == route
 }
 
 /// Without percent encodings, once.
@@ -158,11 +158,11 @@ mod tests {
         reading::read(text.as_bytes(), Speaker::Client).requests.remove(0)
     }
 
-    fn seen(request: &Request) -> Seen {
-        let body = ascii(&Seen::json(request));
+    fn observed(request: &Request) -> ObservedRequest {
+        let body = ascii(&ObservedRequest::json(request));
         let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
         match answers::next(answer.as_bytes(), false, false) {
-            Next::Whole(answer, _) => Seen::of(&answer).unwrap(),
+            Next::Whole(answer, _) => ObservedRequest::of(&answer).unwrap(),
             other => panic!("{other:?}"),
         }
     }
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn a_reflection_of_the_same_request_does_not_differ() {
         let post = "POST /a%20b?x HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n\u{e9}";
-        assert_eq!(seen(&request(post)).differs(&request(post)), None);
+        assert_eq!(observed(&request(post)).differs(&request(post)), None);
     }
 
     #[test]
@@ -183,7 +183,7 @@ mod tests {
             ("GET /a HTTP/1.1\r\nHost: a\r\nRoute: /b\r\n\r\n", "path"),
             ("GET /a HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx", "body"),
         ] {
-            let difference = seen(&request(other)).differs(&is).unwrap();
+            let difference = observed(&request(other)).differs(&is).unwrap();
             assert!(difference.starts_with(what), "{difference}");
         }
     }

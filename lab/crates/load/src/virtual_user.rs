@@ -14,72 +14,72 @@ use http::{HeaderMap, StatusCode, Uri};
 use tokio::task::spawn_local;
 use tokio::time::timeout_at;
 
-use crate::connection::{Answer, Broken, Connection, ask};
-use crate::field::Field;
-use crate::jar::Jar;
+use crate::connection::{Answer, Connection, RequestError, send};
+use crate::context::RunContext;
+use crate::cookie_jar::CookieJar;
 use crate::slots::Slot;
 
-/// The random stream of the visitor's blanks; those of the scenario have lower numbers.
-const BLANKS: u64 = 0x4001;
+/// The random stream of the visitor's placeholders; those of the scenario have lower numbers.
+const PLACEHOLDERS: u64 = 0x4001;
 
 /// A visitor and their state.
-pub(crate) struct Walk {
-    field: Rc<Field>,
+pub(crate) struct VirtualUser {
+    context: Rc<RunContext>,
     visitor: Visitor,
     index: u64,
     /// The set, for a permanent client.
     set: Option<usize>,
     /// The time at which the session is due to start.
     start: Time,
-    jar: Jar,
-    /// The random stream for the blanks of requests.
+    jar: CookieJar,
+    /// The random stream for the placeholders of requests.
     chance: Stream,
     /// The path of the last request; a retry uses the same.
     path: Uri,
     /// The tag and the signals.
-    marks: HeaderMap,
+    extra_headers: HeaderMap,
     /// The connection, kept between requests while the site keeps it.
     connection: Option<Connection>,
     slot: Slot,
 }
 
-impl Walk {
+impl VirtualUser {
     /// Creates the `index`-th visitor of the run, due to arrive at `start`.
     pub(crate) fn new(
-        field: &Rc<Field>,
+        context: &Rc<RunContext>,
         index: u64,
         set: Option<usize>,
         start: Time,
         slot: Slot,
     ) -> Self {
-        let visitor = field.scenario.visitor(field.seed, index, start);
+        let visitor = context.scenario.visitor(context.seed, index, start);
         let visitor = match set {
-            Some(set) => visitor.of_set(&field.scenario.sets[set]),
+            Some(set) => visitor.of_set(&context.scenario.sets[set]),
             None => visitor,
         };
         Self {
             start,
             index,
             set,
-            marks: field.requests.marks(index, visitor.signals()),
-            jar: field.requests.jar(visitor.signals()),
-            chance: Stream::new(field.seed, BLANKS, index),
+            extra_headers: context.requests.extra_headers(index, visitor.signals()),
+            jar: context.requests.jar(visitor.signals()),
+            chance: Stream::new(context.seed, PLACEHOLDERS, index),
             path: Uri::default(),
             visitor,
             connection: None,
-            field: Rc::clone(field),
+            context: Rc::clone(context),
             slot,
         }
     }
 
     /// Runs the whole session. Returns the slot, unless the time was over before the session ended.
-    pub(crate) async fn go(mut self) -> Option<Slot> {
-        let (field, start) = (Rc::clone(&self.field), self.start);
-        let rho = field.rho_at(start);
-        let books = field.books(self.set);
-        books.borrow_mut().session(&field.scenario, &self.visitor, start, rho);
+    pub(crate) async fn run(mut self) -> Option<Slot> {
+        let (context, start) = (Rc::clone(&self.context), self.start);
+        let rho = context.rho_at(start);
+        let statistics = context.statistics_for(self.set);
+        statistics.borrow_mut().session(&context.scenario, &self.visitor, start, rho);
         let not_generated = self.requests(start).await;
-        books.borrow_mut().session_over(not_generated.unwrap_or(0));
+        statistics.borrow_mut().session_over(not_generated.unwrap_or(0));
         not_generated.map(|_| self.slot)
     }
 
@@ -89,22 +89,22 @@ impl Walk {
     async fn requests(&mut self, start: Time) -> Option<u64> {
         let mut intended = start;
         loop {
-            let lag = self.field.lag(intended);
-            self.field.ledger.borrow_mut().late(lag);
+            let lag = self.context.lag(intended);
+            self.context.statistics.borrow_mut().late(lag);
             let (ended, ending) = self.request(intended).await;
-            match self.visitor.ended(&self.field.scenario, ending) {
+            match self.visitor.ended(&self.context.scenario, ending) {
                 Next::Gone { not_generated } => {
-                    if self.set.is_none() || ended <= self.field.last_arrival {
-                        let books = self.field.books(self.set);
-                        books.borrow_mut().session_ended(ended.since(start));
+                    if self.set.is_none() || ended <= self.context.last_arrival {
+                        let statistics = self.context.statistics_for(self.set);
+                        statistics.borrow_mut().session_ended(ended.since(start));
                     }
                     return Some(not_generated);
                 }
                 Next::After(pause) => intended = ended + pause,
             }
             let over = match self.set {
-                Some(_) => self.field.last_arrival,
-                None => self.field.closing,
+                Some(_) => self.context.last_arrival,
+                None => self.context.closing,
             };
             if intended >= over {
                 return self.set.is_none().then(|| self.left(ending));
@@ -116,65 +116,65 @@ impl Walk {
     /// Makes one request that is due at `intended`. Returns the time and the kind of its end for
     /// the visitor.
     async fn request(&mut self, intended: Time) -> (Time, Ending) {
-        let field = Rc::clone(&self.field);
-        let attempt = self.visitor.attempt(&field.scenario);
-        let books = field.books(self.set);
+        let context = Rc::clone(&self.context);
+        let attempt = self.visitor.attempt(&context.scenario);
+        let statistics = context.statistics_for(self.set);
         if self.set.is_none() {
-            books.borrow_mut().generated(attempt.class, intended);
+            statistics.borrow_mut().generated(attempt.class, intended);
         }
-        let deadline = (intended + attempt.patience).min(field.closing);
+        let deadline = (intended + attempt.patience).min(context.closing);
         let ending = self.try_until(deadline, &attempt).await;
         let ended = match ending {
             Ending::TimedOut => deadline,
             Ending::Completed | Ending::Dropped | Ending::Terminated | Ending::Failed => {
-                field.clock.now()
+                context.clock.now()
             }
         };
-        let mut ledger = books.borrow_mut();
+        let mut recorded = statistics.borrow_mut();
         if self.set.is_some() {
             // A client of a set has no last request; only requests that ended in time count.
-            if ended > field.last_arrival {
+            if ended > context.last_arrival {
                 return (ended, ending);
             }
-            ledger.generated(attempt.class, intended);
+            recorded.generated(attempt.class, intended);
         }
         if ending == Ending::Completed && attempt.order {
-            ledger.confirmed.push(self.index);
+            recorded.confirmed.push(self.index);
         }
-        ledger.ended(&attempt, ended, ended.since(intended), ending);
+        recorded.ended(&attempt, ended, ended.since(intended), ending);
         (ended, ending)
     }
 
     /// Sends the request, and waits for the whole answer until `deadline`.
     async fn try_until(&mut self, deadline: Time, attempt: &Attempt) -> Ending {
-        let field = Rc::clone(&self.field);
+        let context = Rc::clone(&self.context);
         if !attempt.retry {
-            self.path = field.requests.path(attempt.class, &mut self.chance);
+            self.path = context.requests.path(attempt.class, &mut self.chance);
         }
         let path = self.path.clone();
-        let question = field.requests.ask(attempt, path, &self.jar, &self.marks);
+        let request = context.requests.build(attempt, path, &self.jar, &self.extra_headers);
         let kept = self.connection.take();
-        let mut asking = Box::pin(ask(kept, field.way(self.index, self.set), question));
-        match timeout_at(field.clock.instant(deadline), &mut asking).await {
+        let mut exchange = Box::pin(send(kept, context.endpoints(self.index, self.set), request));
+        match timeout_at(context.clock.instant(deadline), &mut exchange).await {
             // The timer may be late by a millisecond; the visitor's patience ends on time.
-            Ok(_) if field.clock.now() >= deadline => Ending::TimedOut,
+            Ok(_) if context.clock.now() >= deadline => Ending::TimedOut,
             Ok(answer) => self.take(answer, attempt.class),
             Err(_) => {
-                give_up(&field, asking);
+                give_up(&context, exchange);
                 Ending::TimedOut
             }
         }
     }
 
     /// Returns the outcome of an answer, or of none, for the visitor.
-    fn take(&mut self, answer: Result<Answer, Broken>, class: usize) -> Ending {
+    fn take(&mut self, answer: Result<Answer, RequestError>, class: usize) -> Ending {
         match answer {
             Ok(answer) => {
-                self.jar.remember(&answer.headers);
+                self.jar.store(&answer.headers);
                 self.connection = answer.connection;
                 let asked = retry_after(&answer.headers);
                 self.visitor.asked_to_wait(asked.unwrap_or_default());
-                let wanted = self.field.scenario.classes[class].status;
+                let wanted = self.context.scenario.classes[class].status;
                 match meaning(answer.status, answer.whole, asked.is_some()) {
                     Ending::Completed if wanted.is_some_and(|status| answer.status != status) => {
                         Ending::Failed
@@ -182,17 +182,17 @@ impl Walk {
                     ending => ending,
                 }
             }
-            Err(Broken::Exhausted) => {
-                self.field.ledger.borrow_mut().flaws.exhausted += 1;
+            Err(RequestError::Exhausted) => {
+                self.context.statistics.borrow_mut().flaws.exhausted += 1;
                 Ending::Failed
             }
-            Err(Broken::Lost | Broken::Unsent(_)) => Ending::Failed,
+            Err(RequestError::Lost | RequestError::Unsent(_)) => Ending::Failed,
         }
     }
 
     /// Waits for the next request, and meanwhile notices if the site closes the connection.
     async fn pause(&mut self, until: Time) {
-        let over = self.field.clock.reach(until);
+        let over = self.context.clock.reach(until);
         match &mut self.connection {
             Some(connection) => connection.drive(over).await,
             None => over.await,
@@ -206,9 +206,9 @@ impl Walk {
         let mut rest = self.visitor.clone();
         let mut visits = 0;
         loop {
-            rest.attempt(&self.field.scenario);
+            rest.attempt(&self.context.scenario);
             visits += 1;
-            if let Next::Gone { .. } = rest.ended(&self.field.scenario, Ending::Completed) {
+            if let Next::Gone { .. } = rest.ended(&self.context.scenario, Ending::Completed) {
                 break;
             }
         }
@@ -220,18 +220,21 @@ impl Walk {
 /// Ends the request of a client that has lost patience. The socket is closed now, unless an
 /// intermediary hides it. In that case the answer is read and discarded, until it is complete or
 /// the run is over.
-fn give_up(field: &Rc<Field>, asking: impl Future<Output = Result<Answer, Broken>> + 'static) {
-    if field.closes == Closes::Visible || field.clock.now() >= field.closing {
-        return drop(asking);
+fn give_up(
+    context: &Rc<RunContext>,
+    exchange: impl Future<Output = Result<Answer, RequestError>> + 'static,
+) {
+    if context.closes == Closes::Visible || context.clock.now() >= context.closing {
+        return drop(exchange);
     }
-    let Some(slot) = field.slots.take() else {
-        field.ledger.borrow_mut().flaws.not_hidden += 1;
+    let Some(slot) = context.slots.take() else {
+        context.statistics.borrow_mut().flaws.not_hidden += 1;
         return;
     };
-    let closing = field.clock.instant(field.closing);
+    let closing = context.clock.instant(context.closing);
     spawn_local(async move {
         // Any answer is too late.
-        let _ = timeout_at(closing, asking).await;
+        let _ = timeout_at(closing, exchange).await;
         drop(slot);
     });
 }

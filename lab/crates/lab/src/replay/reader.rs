@@ -18,7 +18,7 @@ use bywash_units::Span;
 
 /// A request of the log.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asked {
+pub(super) struct LoggedRequest {
     /// The time since 1970.
     pub(super) began: Span,
     /// The resolution of that time.
@@ -34,14 +34,14 @@ pub(super) struct Asked {
     pub(super) safe: bool,
 }
 
-impl Asked {
+impl LoggedRequest {
     /// Returns how long the request took, as far as the log tells.
     pub(super) fn took(&self) -> Span {
         self.waited.unwrap_or_default() + self.service.unwrap_or_default()
     }
 
     /// Returns whether the request was not served.
-    pub(super) fn is_vain(&self) -> bool {
+    pub(super) fn is_unserved(&self) -> bool {
         match self.end {
             End::Answered(_) | End::Late(_) | End::Untold => false,
             End::Refused | End::Left | End::Failed => true,
@@ -56,7 +56,7 @@ impl Asked {
 
 /// Counts of the lines of a log.
 #[derive(Debug, Default)]
-pub(super) struct Account {
+pub(super) struct LineCounts {
     pub(super) lines: u64,
     pub(super) requests: u64,
     /// Messages that were not valid requests.
@@ -76,10 +76,10 @@ pub(super) struct Account {
 
 /// The content of a log.
 #[derive(Debug, Default)]
-pub(super) struct Intake {
+pub(super) struct LogContent {
     /// The requests in the order of their beginning.
-    pub(super) asked: Vec<Asked>,
-    pub(super) account: Account,
+    pub(super) requests: Vec<LoggedRequest>,
+    pub(super) counts: LineCounts,
 }
 
 /// The number of lines that do not parse to show.
@@ -91,7 +91,7 @@ const WIDTH: usize = 60;
 /// playing the years between would take very long.
 const FAR: Span = Span::from_secs(31 * 86_400);
 
-impl Intake {
+impl LogContent {
     /// Reads a file, or standard input for `-`; at most `limit` lines.
     pub(super) fn read(path: &Path, config: &Config, limit: u64) -> io::Result<Self> {
         if path == Path::new("-") {
@@ -104,56 +104,57 @@ impl Intake {
     /// Reads a log whose format is detected from the first lines. If it is not recognised, it is
     /// taken as one of the usual formats, and each line that does not parse is counted.
     pub(super) fn of(mut reader: impl BufRead, config: &Config, limit: u64) -> io::Result<Self> {
-        let mut intake = Self::default();
+        let mut content = Self::default();
         let format = Format::detect(reader.fill_buf()?).unwrap_or(Format::Usual);
         let mut parser = Parser::new(format);
         let mut lines = Lines::new(reader);
         while let Some(line) = lines.next_line()? {
-            if intake.account.lines == limit {
-                intake.account.cut = true;
+            if content.counts.lines == limit {
+                content.counts.cut = true;
                 break;
             }
-            intake.take(line, &mut parser, config);
+            content.add_line(line, &mut parser, config);
         }
-        spread(&mut intake.asked);
-        intake.leave_out_strays();
-        intake.account.requests = intake.asked.len() as u64;
-        intake.asked.sort_by_key(|asked| asked.began);
-        Ok(intake)
+        spread(&mut content.requests);
+        content.remove_strays();
+        content.counts.requests = content.requests.len() as u64;
+        content.requests.sort_by_key(|request| request.began);
+        Ok(content)
     }
 
-    fn take(&mut self, line: Result<&[u8], Flaw>, parser: &mut Parser, config: &Config) {
-        self.account.lines += 1;
-        let account = &mut self.account;
+    fn add_line(&mut self, line: Result<&[u8], Flaw>, parser: &mut Parser, config: &Config) {
+        self.counts.lines += 1;
+        let counts = &mut self.counts;
         match line.clone().and_then(|line| parser.parse(line)) {
             Ok(Line::Request(logged)) => {
-                account.hostless += u64::from(logged.host.is_none());
-                self.asked.push(asked(&logged, config));
+                counts.hostless += u64::from(logged.host.is_none());
+                self.requests.push(logged_request(&logged, config));
             }
-            Ok(Line::NoRequest) => account.malformed += 1,
-            Ok(Line::Elsewhere) => account.elsewhere += 1,
+            Ok(Line::NoRequest) => counts.malformed += 1,
+            Ok(Line::Elsewhere) => counts.elsewhere += 1,
             Ok(Line::Aside) => {}
             Err(_) if line == Ok(b"") => {}
             Err(flaw) => {
-                account.flawed += 1;
-                if account.first.len() < SHOWN {
+                counts.flawed += 1;
+                if counts.first.len() < SHOWN {
                     let text = line.map(shown).unwrap_or_default();
-                    account.first.push((account.lines, format!("{flaw}{text}")));
+                    counts.first.push((counts.lines, format!("{flaw}{text}")));
                 }
             }
         }
     }
 
-    fn leave_out_strays(&mut self) {
-        let mut times: Vec<Span> = self.asked.iter().map(|asked| asked.began).collect();
+    fn remove_strays(&mut self) {
+        let mut times: Vec<Span> = self.requests.iter().map(|request| request.began).collect();
         if times.is_empty() {
             return;
         }
         let middle = times.len() / 2;
         let middle = *times.select_nth_unstable(middle).1;
-        let all = self.asked.len();
-        self.asked.retain(|asked| asked.began <= middle + FAR && middle <= asked.began + FAR);
-        self.account.strays = (all - self.asked.len()) as u64;
+        let all = self.requests.len();
+        self.requests
+            .retain(|request| request.began <= middle + FAR && middle <= request.began + FAR);
+        self.counts.strays = (all - self.requests.len()) as u64;
     }
 }
 
@@ -163,8 +164,8 @@ fn shown(line: &[u8]) -> String {
     format!(": {}", escaped(start(&text, WIDTH)))
 }
 
-fn asked(logged: &Logged<'_>, config: &Config) -> Asked {
-    Asked {
+fn logged_request(logged: &Logged<'_>, config: &Config) -> LoggedRequest {
+    LoggedRequest {
         began: logged.began,
         grain: logged.grain,
         class: class(logged, config).0,
@@ -184,22 +185,22 @@ fn class(logged: &Logged<'_>, config: &Config) -> ClassId {
     let Ok(target) = Target::canonical(logged.target.as_bytes()) else {
         return config.classifier.default_class();
     };
-    let asked = classify::Asked::new(&logged.method, target.path_and_query());
-    let asked = classify::Asked { host: logged.host.as_deref().unwrap_or_default(), ..asked };
-    config.lowest(config.classifier.classes(&asked))
+    let request = classify::Asked::new(&logged.method, target.path_and_query());
+    let request = classify::Asked { host: logged.host.as_deref().unwrap_or_default(), ..request };
+    config.lowest(config.classifier.classes(&request))
 }
 
 /// Spreads requests whose time is only known to the second evenly over that second, in the order of
 /// the file. Otherwise all of them would arrive at its beginning.
-fn spread(asked: &mut [Asked]) {
-    let same_second = |a: &Asked, b: &Asked| {
+fn spread(requests: &mut [LoggedRequest]) {
+    let same_second = |a: &LoggedRequest, b: &LoggedRequest| {
         let coarse = Span::from_secs(1);
         a.grain == coarse && b.grain == coarse && a.ended() == b.ended()
     };
-    for second in asked.chunk_by_mut(same_second) {
+    for second in requests.chunk_by_mut(same_second) {
         let (all, grain) = (second.len() as u64, second[0].grain.as_nanos());
-        for (index, asked) in (0..).zip(second) {
-            asked.began += Span::from_nanos(grain / all * index);
+        for (index, request) in (0..).zip(second) {
+            request.began += Span::from_nanos(grain / all * index);
         }
     }
 }
@@ -215,9 +216,9 @@ mod tests {
         [class.shop]\nmatch = ['GET /**']\nhosts = ['shop.example']\n\
         [class.other]\nutility = 0.5\n";
 
-    fn read(text: &str, limit: u64) -> Intake {
+    fn read(text: &str, limit: u64) -> LogContent {
         let (config, _) = Config::parse(CLASSES, "test").unwrap();
-        Intake::of(text.as_bytes(), &config, limit).unwrap()
+        LogContent::of(text.as_bytes(), &config, limit).unwrap()
     }
 
     fn common(second: u64, target: &str) -> String {
@@ -227,14 +228,14 @@ mod tests {
     #[test]
     fn requests_of_one_second_are_spread_over_it() {
         let text = [1, 1, 1, 1, 2].map(|second| common(second, "/a")).concat();
-        let began = |asked: &Asked| asked.began.as_millis() % 60_000;
-        let began: Vec<u64> = read(&text, 9).asked.iter().map(began).collect();
+        let began = |request: &LoggedRequest| request.began.as_millis() % 60_000;
+        let began: Vec<u64> = read(&text, 9).requests.iter().map(began).collect();
         assert_eq!(began, [1000, 1250, 1500, 1750, 2000]);
     }
 
     #[test]
     fn a_path_has_the_class_that_the_gateway_would_give_it() {
-        let class = |target: &str| read(&common(1, target), 9).asked[0].class;
+        let class = |target: &str| read(&common(1, target), 9).requests[0].class;
         for target in ["/a", "/a?b=1", "/%61", "/b/../a"] {
             assert_eq!(class(target), 0, "{target}");
         }
@@ -255,19 +256,19 @@ mod tests {
             )
         };
         let text = [line("\"host\":\"SHOP.example:80\","), line("")].concat();
-        let Intake { asked, account } = read(&text, 9);
-        let classes: Vec<u8> = asked.iter().map(|asked| asked.class).collect();
-        assert_eq!((classes, account.hostless), (vec![2, 0], 1));
+        let LogContent { requests, counts } = read(&text, 9);
+        let classes: Vec<u8> = requests.iter().map(|request| request.class).collect();
+        assert_eq!((classes, counts.hostless), (vec![2, 0], 1));
     }
 
     #[test]
     fn what_does_not_parse_is_counted_and_the_first_are_shown_harmlessly() {
         let text = format!("\x1b[2J\n{}x\ny{}\n\u{9b}\nlast\n\n", common(1, "/a"), "é".repeat(500));
-        let Intake { asked, account } = read(&text, 99);
-        assert_eq!((asked.len(), account.lines, account.flawed), (1, 7, 5));
-        let lines: Vec<u64> = account.first.iter().map(|(line, _)| *line).collect();
+        let LogContent { requests, counts } = read(&text, 99);
+        assert_eq!((requests.len(), counts.lines, counts.flawed), (1, 7, 5));
+        let lines: Vec<u64> = counts.first.iter().map(|(line, _)| *line).collect();
         assert_eq!(lines, [1, 3, 4]);
-        let shown: String = account.first.into_iter().map(|(_, why)| why).collect();
+        let shown: String = counts.first.into_iter().map(|(_, why)| why).collect();
         assert!(shown.contains("control characters: \\u{1b}[2J"), "{shown}");
         assert!(shown.len() < 400 && !shown.contains(is_unsafe), "{shown}");
     }
@@ -276,15 +277,15 @@ mod tests {
     fn no_more_lines_are_read_than_asked_for() {
         let text = [1, 2, 3].map(|second| common(second, "/a")).concat();
         let two = read(&text, 2);
-        assert!(two.account.cut && two.account.lines == 2 && two.asked.len() == 2);
-        assert!(!read(&text, 3).account.cut);
+        assert!(two.counts.cut && two.counts.lines == 2 && two.requests.len() == 2);
+        assert!(!read(&text, 3).counts.cut);
     }
 
     #[test]
-    fn a_clock_that_was_wrong_does_not_make_a_night_of_years() {
+    fn a_clock_that_was_wrong_does_not_make_a_log_of_years() {
         let stray = common(9, "/a").replace("/2023:", "/2033:");
         let text = [common(1, "/a"), stray, common(2, "/a")].concat();
-        let intake = read(&text, 9);
-        assert_eq!((intake.asked.len(), intake.account.strays), (2, 1));
+        let content = read(&text, 9);
+        assert_eq!((content.requests.len(), content.counts.strays), (2, 1));
     }
 }

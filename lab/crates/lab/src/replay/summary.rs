@@ -8,36 +8,36 @@ use bywash_engine::classify::Condition;
 use bywash_scenario::Scenario;
 use serde_json::{Value, json};
 
-use super::intake::Account;
-use super::night::{Beyond, From, Night, PAUSE};
-use super::terms::Terms;
+use super::options::ReplayOptions;
+use super::reader::LineCounts;
+use super::workload::{AfterLastArrival, MeanSource, PAUSE, WorkloadModel};
 use crate::args::Replay;
 
 /// Returns messages about lines that were not read.
-pub(super) fn flaws(account: &Account) -> Vec<String> {
-    let mut said = Vec::new();
-    if account.flawed > 0 {
-        said.push(format!("{} lines cannot be parsed; the first:", account.flawed));
-        said.extend(account.first.iter().map(|(line, why)| format!("  line {line}: {why}")));
+pub(super) fn read_problems(counts: &LineCounts) -> Vec<String> {
+    let mut messages = Vec::new();
+    if counts.flawed > 0 {
+        messages.push(format!("{} lines cannot be parsed; the first:", counts.flawed));
+        messages.extend(counts.first.iter().map(|(line, why)| format!("  line {line}: {why}")));
     }
-    if account.strays > 0 {
-        let count = account.strays;
-        said.push(format!(
+    if counts.strays > 0 {
+        let count = counts.strays;
+        messages.push(format!(
             "{count} requests are left out: they are more than a month away from most others"
         ));
     }
-    if account.cut {
-        said.push(format!(
+    if counts.cut {
+        messages.push(format!(
             "only the first {} lines were read: raise --limit to read more",
-            account.lines
+            counts.lines
         ));
     }
-    said
+    messages
 }
 
 /// Returns messages about classes that requests cannot get by this log, because it does not have
 /// what their conditions need.
-pub(super) fn unseen(config: &Config, account: &Account) -> Vec<String> {
+pub(super) fn unreachable_classes(config: &Config, counts: &LineCounts) -> Vec<String> {
     let names = |is_meant: fn(&Condition) -> bool| {
         let rules = config.classifier.conditions().filter(|(_, condition)| is_meant(condition));
         let classes: ClassSet = rules.map(|(class, _)| class).collect();
@@ -46,76 +46,76 @@ pub(super) fn unseen(config: &Config, account: &Account) -> Vec<String> {
     };
     let hosts = names(|condition| !condition.hosts.is_empty());
     let headers = names(|condition| !condition.fields.is_empty());
-    let mut said = Vec::new();
-    if !hosts.is_empty() && account.hostless > 0 {
-        said.push(format!(
+    let mut messages = Vec::new();
+    if !hosts.is_empty() && counts.hostless > 0 {
+        messages.push(format!(
             "the log does not name the host of {} requests, which therefore have none of the \
              classes with `hosts`: {hosts}",
-            account.hostless
+            counts.hostless
         ));
     }
     if !headers.is_empty() {
-        said.push(format!(
+        messages.push(format!(
             "a log has no header fields, so no request has a class with `headers`: {headers}"
         ));
     }
-    said
+    messages
 }
 
 /// Returns the counts of lines as JSON.
-pub(super) fn account(account: &Account) -> Value {
+pub(super) fn counts(counts: &LineCounts) -> Value {
     let first = |(line, why): &(u64, String)| json!({ "line": line, "why": why });
     json!({
-        "lines": account.lines,
-        "requests": account.requests,
-        "malformed": account.malformed,
-        "answered_in_front": account.elsewhere,
-        "flawed": account.flawed,
-        "first_flawed": account.first.iter().map(first).collect::<Vec<_>>(),
-        "strays": account.strays,
-        "cut": account.cut,
+        "lines": counts.lines,
+        "requests": counts.requests,
+        "malformed": counts.malformed,
+        "answered_in_front": counts.elsewhere,
+        "flawed": counts.flawed,
+        "first_flawed": counts.first.iter().map(first).collect::<Vec<_>>(),
+        "strays": counts.strays,
+        "cut": counts.cut,
     })
 }
 
 /// Returns the findings and assumptions, topic by topic.
 pub(super) fn facts(
-    night: &Night,
+    model: &WorkloadModel,
     config: &Config,
-    account: &Account,
-    terms: &Terms,
+    counts: &LineCounts,
+    options: &ReplayOptions,
     args: &Replay,
 ) -> Vec<(String, String)> {
     let entry = |topic: &str, text: String| (topic.to_owned(), text);
     let mut facts = vec![
-        entry("log", log(night, account)),
-        entry("load", load(night, terms, args.speed)),
-        entry("service", service(night)),
-        entry("patience", patience(&night.scenario, args)),
+        entry("log", log(model, counts)),
+        entry("load", load(model, options, args.speed)),
+        entry("service", service(model)),
+        entry("patience", patience(&model.scenario, args)),
         entry("retries", retries(args.retries)),
-        entry("orders", orders(&night.scenario, terms)),
-        entry("unknown", unknown(night)),
+        entry("orders", orders(&model.scenario, options)),
+        entry("unknown", unknown(model)),
     ];
-    facts.extend(counted(night, args.speed).map(|text| entry("counted", text)));
-    let unseen = unseen(config, account);
-    if !unseen.is_empty() {
-        facts.push(entry("classes", unseen.join("; ")));
+    facts.extend(counted(model, args.speed).map(|text| entry("counted", text)));
+    let unreachable_classes = unreachable_classes(config, counts);
+    if !unreachable_classes.is_empty() {
+        facts.push(entry("classes", unreachable_classes.join("; ")));
     }
     facts
 }
 
-fn log(night: &Night, account: &Account) -> String {
+fn log(model: &WorkloadModel, counts: &LineCounts) -> String {
     let mut text = format!(
         "{} requests in {} lines: {} intended requests of {} visitors in {:.0} s",
-        account.requests,
-        account.lines,
-        night.wishes,
-        night.visitors,
-        night.lasted.as_secs_f64()
+        counts.requests,
+        counts.lines,
+        model.intended_requests,
+        model.visitors,
+        model.lasted.as_secs_f64()
     );
     for (count, what) in [
-        (account.malformed, "malformed messages"),
-        (account.elsewhere, "requests answered before they reached the application"),
-        (account.flawed, "lines that cannot be parsed"),
+        (counts.malformed, "malformed messages"),
+        (counts.elsewhere, "requests answered before they reached the application"),
+        (counts.flawed, "lines that cannot be parsed"),
     ] {
         if count > 0 {
             let _ = write!(text, "; left out: {count} {what}");
@@ -124,32 +124,32 @@ fn log(night: &Night, account: &Account) -> String {
     text
 }
 
-fn load(night: &Night, terms: &Terms, speed: f64) -> String {
-    let mut text = format!("ρ {:.2} on {} workers", night.rho, terms.workers);
-    if let Some(busiest) = night.busiest {
+fn load(model: &WorkloadModel, options: &ReplayOptions, speed: f64) -> String {
+    let mut text = format!("ρ {:.2} on {} workers", model.rho, options.workers);
+    if let Some(busiest) = model.busiest {
         let _ = write!(text, ", {busiest:.2} in the busiest minute");
     }
     if (speed - 1.0).abs() > f64::EPSILON {
-        let _ = write!(text, "; played {speed} times as fast, ρ {:.2}", night.rho * speed);
+        let _ = write!(text, "; played {speed} times as fast, ρ {:.2}", model.rho * speed);
     }
     text
 }
 
-fn service(night: &Night) -> String {
-    if night.gaps.means.is_empty() {
+fn service(model: &WorkloadModel) -> String {
+    if model.gaps.means.is_empty() {
         return "as in the log".to_owned();
     }
-    let from = |from: &From| match from {
-        From::Class => "mean of its class in the log",
-        From::Told => "given by --service",
-        From::Log => "mean of the whole log, as its class has none",
-        From::Nothing => "100 ms, as the log has none",
+    let from = |from: &MeanSource| match from {
+        MeanSource::Class => "mean of its class in the log",
+        MeanSource::CommandLine => "given by --service",
+        MeanSource::Log => "mean of the whole log, as its class has none",
+        MeanSource::Nothing => "100 ms, as the log has none",
     };
-    let from = night.gaps.means.iter().map(from).collect::<Vec<_>>().join(", or ");
+    let from = model.gaps.means.iter().map(from).collect::<Vec<_>>().join(", or ");
     format!(
         "as in the log; assumed for {} intended requests that were not served and {} without a \
          service time in the log: {from}",
-        night.gaps.unserved, night.gaps.untold
+        model.gaps.unserved, model.gaps.unlogged
     )
 }
 
@@ -173,33 +173,33 @@ fn retries(retries: u32) -> String {
     }
 }
 
-fn orders(scenario: &Scenario, terms: &Terms) -> String {
-    if !terms.has_orders() {
+fn orders(scenario: &Scenario, options: &ReplayOptions) -> String {
+    if !options.has_orders() {
         return "none: no class has `earns`; see --order".to_owned();
     }
-    format!("successes of {}", terms.orders(&scenario.classes).join(", "))
+    format!("successes of {}", options.orders(&scenario.classes).join(", "))
 }
 
 /// Describes what is unknown and not assumed either.
-fn unknown(night: &Night) -> String {
+fn unknown(model: &WorkloadModel) -> String {
     format!(
         "the further requests of {} visitors whose last request was refused or given up; load and \
          orders are lower bounds",
-        night.gaps.cut_short
+        model.gaps.cut_short
     )
 }
 
-/// Describes the wishes that are not counted, if there are any: if overload lasts to the end, the
-/// replay ends when arrivals end.
-fn counted(night: &Night, speed: f64) -> Option<String> {
-    let Beyond { wishes, orders } = night.beyond;
-    let cut = night.rho * speed >= 1.0 && wishes > 0;
-    let until = night.lasted.as_secs_f64() / speed;
+/// Describes the intended requests that are not counted, if there are any: if overload lasts to the
+/// end, the replay ends when arrivals end.
+fn counted(model: &WorkloadModel, speed: f64) -> Option<String> {
+    let AfterLastArrival { intended_requests, orders } = model.after_last_arrival;
+    let cut = model.rho * speed >= 1.0 && intended_requests > 0;
+    let until = model.lasted.as_secs_f64() / speed;
     cut.then(|| {
         format!(
             "work and orders until the last visitor arrives, after {until:.0} s; at this speed \
-             {wishes} intended requests, {orders} orders among them, come later, because visitors \
-             do not think faster"
+             {intended_requests} intended requests, {orders} orders among them, come later, \
+             because visitors do not think faster"
         )
     })
 }

@@ -23,16 +23,16 @@ const AGAIN: Duration = Duration::from_millis(20);
 /// Whether an interrupt has come. It is set before any process is killed because of the interrupt.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Takes custody of all processes that are started later. Call it before any thread or process is
-/// started.
-pub fn take() -> io::Result<()> {
+/// Starts the guard of all processes that are started later. Call it before any thread or process
+/// is started.
+pub fn start() -> io::Result<()> {
     sys::become_subreaper()?;
     let interrupts = Interrupts::block()?;
     thread::spawn(move || {
         let waited = interrupts.wait();
         INTERRUPTED.store(true, Ordering::SeqCst);
         for _ in 0..3 {
-            end_below(process::id());
+            kill_descendants(process::id());
             thread::sleep(AGAIN);
         }
         Scratch::remove_all();
@@ -45,14 +45,14 @@ pub fn take() -> io::Result<()> {
 
 /// Lets an interrupt that is in progress end the process. Call it after a failure, before reporting
 /// it: a program that was interrupted did not fail.
-pub fn give_way() {
+pub fn wait_if_interrupted() {
     while INTERRUPTED.load(Ordering::SeqCst) {
         thread::park();
     }
 }
 
 /// Kills the descendants of `pid`.
-pub fn end_below(pid: u32) {
+pub fn kill_descendants(pid: u32) {
     for child in processes::descendants(pid).unwrap_or_default() {
         // The process may have ended by itself meanwhile.
         let _ = sys::signal(child, Signal::Kill);

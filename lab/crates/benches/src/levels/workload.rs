@@ -1,4 +1,4 @@
-//! The ratio of two levels' response times under a crowd that asks again as soon as it is answered: the seed's way
+//! The ratio of two levels' response times under clients that ask again as soon as they are answered: the seed's way
 //! beside a pool that has the goal [paper 3.11].
 //!
 //! Clients are threads of this process. Each asks for one request after the other, of either level with even chance; a
@@ -13,11 +13,11 @@ use std::time::{Duration, Instant};
 
 use bywash_levels::{Builder, Goal, GoalStats, Level, Pool, Request};
 
-use super::{Burner, Dice};
+use super::{Burner, SplitMix64};
 
 /// Who runs a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Way {
+pub enum Execution {
     /// Its client, when its turn comes.
     Request,
     /// The pool's threads.
@@ -26,15 +26,15 @@ pub enum Way {
 
 /// What is played.
 #[derive(Clone, Copy, Debug)]
-pub struct Crowd {
+pub struct Workload {
     /// Threads of the pool that has the goal.
     pub threads: u32,
     /// Who runs a request.
-    pub way: Way,
+    pub execution: Execution,
     /// Threads of a request of the high level.
     pub most: u32,
     /// Requests that run at a time in parity.
-    pub places: u32,
+    pub concurrency: u32,
     /// Tasks of a request.
     pub tasks: usize,
     /// Mean work of a request, milliseconds.
@@ -47,7 +47,7 @@ pub struct Crowd {
 
 /// What a number of clients came to in one way.
 #[derive(Clone, Copy, Debug)]
-pub struct Cell {
+pub struct ClientsResult {
     /// Mean response times of the high and the low level, seconds.
     pub means: [f64; 2],
     /// Standard deviation over mean, of both.
@@ -58,7 +58,7 @@ pub struct Cell {
     pub goal: Option<GoalStats>,
 }
 
-impl Cell {
+impl ClientsResult {
     /// Response time of the high level over that of the low one.
     pub fn ratio(&self) -> f64 {
         self.means[0] / self.means[1]
@@ -70,20 +70,25 @@ impl Cell {
 /// # Panics
 ///
 /// If no thread can be started.
-pub fn ratios(crowd: &Crowd, burner: Burner, clients: usize, round: u64) -> [Cell; 2] {
-    let high = Level { max_threads: crowd.most, ..Level::PLAIN };
-    let builder = || Pool::builder(crowd.threads).level("high", high).level("low", Level::PLAIN);
-    let goal = Goal::Ratio { fast: "high", slow: "low", target: crowd.target };
+pub fn ratios(
+    workload: &Workload,
+    burner: Burner,
+    clients: usize,
+    round: u64,
+) -> [ClientsResult; 2] {
+    let high = Level { max_threads: workload.most, ..Level::PLAIN };
+    let builder = || Pool::builder(workload.threads).level("high", high).level("low", Level::PLAIN);
+    let goal = Goal::Ratio { fast: "high", slow: "low", target: workload.target };
     let play = |builder: Builder| {
         play(
-            crowd,
+            workload,
             burner,
             clients,
             round,
             &builder.build().expect("the settings are constant and valid"),
         )
     };
-    let (parity, goal) = (builder().parity(crowd.places), builder().goal(goal));
+    let (parity, goal) = (builder().parity(workload.concurrency), builder().goal(goal));
     // First is the one, then the other.
     if round.is_multiple_of(2) {
         [play(parity), play(goal)]
@@ -96,18 +101,24 @@ pub fn ratios(crowd: &Crowd, burner: Burner, clients: usize, round: u64) -> [Cel
 /// Answers before this share of the time do not count: the controller is on its way, and queues build up.
 const UNCOUNTED: f64 = 0.25;
 
-fn play(crowd: &Crowd, burner: Burner, clients: usize, round: u64, pool: &Pool) -> Cell {
+fn play(
+    workload: &Workload,
+    burner: Burner,
+    clients: usize,
+    round: u64,
+    pool: &Pool,
+) -> ClientsResult {
     let begun = Instant::now();
-    let from = begun + crowd.lasts.mul_f64(UNCOUNTED);
-    let end = from + crowd.lasts;
+    let from = begun + workload.lasts.mul_f64(UNCOUNTED);
+    let end = from + workload.lasts;
     let client = |number: usize| {
-        let mut dice = Dice(round << 32 | number as u64);
+        let mut rng = SplitMix64(round << 32 | number as u64);
         let mut seen: [Vec<f64>; 2] = Default::default();
         while Instant::now() < end {
-            let level = usize::from(dice.next() < 0.5);
-            let each = dice.exponential(crowd.mean_ms) / crowd.tasks as f64;
+            let level = usize::from(rng.next() < 0.5);
+            let each = rng.exponential(workload.mean_ms) / workload.tasks as f64;
             let asked = Instant::now();
-            answer(crowd, pool, ["high", "low"][level], move || burner.work(each));
+            answer(workload, pool, ["high", "low"][level], move || burner.work(each));
             let answered = Instant::now();
             if answered >= from && answered < end {
                 seen[level].push((answered - asked).as_secs_f64());
@@ -132,24 +143,29 @@ fn play(crowd: &Crowd, burner: Burner, clients: usize, round: u64, pool: &Pool) 
         let variance = of(level).map(|one| (one - mean).powi(2)).sum::<f64>();
         (variance / answers[level] as f64).sqrt() / mean
     };
-    Cell {
+    ClientsResult {
         means: [mean(0), mean(1)],
         deviations: [deviation(0), deviation(1)],
-        throughput: (answers[0] + answers[1]) as f64 / crowd.lasts.as_secs_f64(),
+        throughput: (answers[0] + answers[1]) as f64 / workload.lasts.as_secs_f64(),
         goal: pool.stats().goal,
     }
 }
 
-/// A request of as many tasks as the crowd's have, from its coming to its answer.
-fn answer(crowd: &Crowd, pool: &Pool, level: &str, task: impl Fn() + Copy + Send + Sync + 'static) {
-    let tasks = crowd.tasks;
+/// A request of as many tasks as the workload says, from its coming to its answer.
+fn answer(
+    workload: &Workload,
+    pool: &Pool,
+    level: &str,
+    task: impl Fn() + Copy + Send + Sync + 'static,
+) {
+    let tasks = workload.tasks;
     let run =
         move |turn: &mut Request| turn.scope(|scope| (0..tasks).for_each(|_| scope.spawn(task)));
-    match crowd.way {
-        Way::Request => {
+    match workload.execution {
+        Execution::Request => {
             run(&mut pool.request(level).expect("the queues have room for all requests"));
         }
-        Way::Submit => {
+        Execution::Submit => {
             let (done, answered) = mpsc::sync_channel(1);
             let job = move |turn: &mut Request| {
                 run(turn);

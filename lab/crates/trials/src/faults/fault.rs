@@ -1,15 +1,15 @@
 //! The faults by name: how long each lasts and what clients may get meanwhile.
 
-use super::stage::SERVICE;
+use super::test_bed::SERVICE;
 use std::fmt;
 use std::time::Duration;
 
 use bywash_harness::open_loop::End;
-use bywash_harness::upstream::Conduct;
+use bywash_harness::upstream::Behaviour;
 
 /// A fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Trouble {
+pub(super) enum Fault {
     /// The upstream dies: connections are reset, new ones refused.
     Crash,
     /// The upstream is stopped: connections are closed, new ones refused.
@@ -36,7 +36,7 @@ pub(super) enum Trouble {
     Memory,
 }
 
-impl Trouble {
+impl Fault {
     /// All, in the order of the report.
     pub(super) const ALL: [Self; 12] = [
         Self::Crash,
@@ -75,14 +75,14 @@ impl Trouble {
     /// Who does what.
     pub(super) fn cause(self) -> Cause {
         match self {
-            Self::Crash => Cause::Upstream(Conduct::Crash),
-            Self::Refuse => Cause::Upstream(Conduct::Refuse),
-            Self::Hang => Cause::Upstream(Conduct::Hang),
-            Self::Slow => Cause::Upstream(Conduct::After(SERVICE * 10)),
-            Self::Cut => Cause::Upstream(Conduct::CutLength),
-            Self::CutChunked => Cause::Upstream(Conduct::CutChunked),
-            Self::Garbage => Cause::Upstream(Conduct::Garbage),
-            Self::HalfClose => Cause::Upstream(Conduct::HalfClose),
+            Self::Crash => Cause::Upstream(Behaviour::Crash),
+            Self::Refuse => Cause::Upstream(Behaviour::Refuse),
+            Self::Hang => Cause::Upstream(Behaviour::Hang),
+            Self::Slow => Cause::Upstream(Behaviour::After(SERVICE * 10)),
+            Self::Cut => Cause::Upstream(Behaviour::CutLength),
+            Self::CutChunked => Cause::Upstream(Behaviour::CutChunked),
+            Self::Garbage => Cause::Upstream(Behaviour::Garbage),
+            Self::HalfClose => Cause::Upstream(Behaviour::HalfClose),
             Self::Stop => Cause::Stop,
             Self::Clock => Cause::Clock,
             Self::Disk => Cause::Disk,
@@ -104,7 +104,7 @@ impl Trouble {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cause {
     /// The upstream, by behaving so.
-    Upstream(Conduct),
+    Upstream(Behaviour),
     /// Signals.
     Stop,
     /// A library between the gateway and the wall clock.
@@ -115,7 +115,7 @@ pub(super) enum Cause {
     Memory,
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Crash => "upstream crashes",

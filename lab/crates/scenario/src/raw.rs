@@ -13,12 +13,13 @@ use crate::adversary;
 use crate::arrivals;
 use crate::class::{Class, Tier};
 use crate::client::{Client, Closes, WaitsFor};
+use crate::distribution::Distribution;
 use crate::error::ScenarioError;
 use crate::file::{Length, Scenario};
 use crate::graph::Graph;
-use crate::law::Law;
 use crate::lines::Lines;
 use crate::policies;
+use crate::problems::Problems;
 use crate::servers::{self, Departures, Discipline};
 use crate::service::Service;
 use crate::sets;
@@ -28,7 +29,6 @@ use crate::source::Source;
 use crate::stations;
 use crate::text::span;
 use crate::threads;
-use crate::wrong::Wrong;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -37,19 +37,19 @@ pub(crate) struct File {
     #[serde(default)]
     about: String,
     servers: Servers,
-    class: Vec<WrittenClass>,
+    class: Vec<RawClass>,
     session: Session,
-    arrivals: arrivals::Written,
-    client: WrittenClient,
+    arrivals: arrivals::RawSpec,
+    client: RawClient,
     #[serde(default)]
-    signal: Vec<signal::Written>,
+    signal: Vec<signal::RawSpec>,
     #[serde(default)]
-    set: Vec<sets::Written>,
+    set: Vec<sets::RawSpec>,
     run: Run,
     #[serde(default)]
-    adversary: Vec<adversary::Written>,
+    adversary: Vec<adversary::RawSpec>,
     #[serde(default)]
-    policy: Vec<policies::Written>,
+    policy: Vec<policies::RawSpec>,
 }
 
 #[derive(Deserialize)]
@@ -66,15 +66,15 @@ struct Servers {
     #[serde(default)]
     departures: Departures,
     #[serde(default)]
-    change: Vec<servers::Written>,
+    change: Vec<servers::RawSpec>,
     #[serde(default)]
-    station: Vec<stations::Written>,
-    threads: Option<threads::Written>,
+    station: Vec<stations::RawSpec>,
+    threads: Option<threads::RawSpec>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenClass {
+struct RawClass {
     name: String,
     request: String,
     #[serde(default)]
@@ -86,12 +86,12 @@ struct WrittenClass {
     #[serde(default)]
     after: Vec<String>,
     service: Service,
-    shift: Option<shift::Written>,
-    think: Option<Law>,
+    shift: Option<shift::RawSpec>,
+    think: Option<Distribution>,
     station: Option<String>,
     #[serde(default)]
     parallel: threads::Parallel,
-    terminate: Option<WrittenBounds>,
+    terminate: Option<RawBounds>,
     #[serde(default)]
     next: BTreeMap<String, f64>,
 }
@@ -99,7 +99,7 @@ struct WrittenClass {
 /// The running time granted to requests that may be stopped.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenBounds {
+struct RawBounds {
     min: String,
     max: String,
 }
@@ -122,16 +122,16 @@ struct SessionChange {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenClient {
-    think: Law,
-    patience: Law,
+struct RawClient {
+    think: Distribution,
+    patience: Distribution,
     #[serde(default)]
     waits_for: WaitsFor,
     #[serde(default)]
     retries: u32,
     retries_after_refusal: Option<u32>,
     pause_after_timeout: Option<String>,
-    pause_after_refusal: Option<Law>,
+    pause_after_refusal: Option<Distribution>,
     #[serde(default)]
     keeps_retry_after: bool,
     #[serde(default)]
@@ -160,37 +160,37 @@ pub(crate) fn resolve(
     folder: &Path,
     lines: &Lines<'_>,
 ) -> Result<Scenario, ScenarioError> {
-    let mut wrong = Wrong::default();
-    let index = class_index(&file.class, lines, &mut wrong);
-    check_numbers(&file, lines, &mut wrong);
-    let stations = stations::resolve(&file.servers.station, lines, &mut wrong);
+    let mut problems = Problems::default();
+    let index = class_index(&file.class, lines, &mut problems);
+    check_numbers(&file, lines, &mut problems);
+    let stations = stations::resolve(&file.servers.station, lines, &mut problems);
     let mut classes = Vec::new();
     for (i, class) in file.class.iter().enumerate() {
         let class = resolve_class(class, &file.session.order, &index, &stations);
-        classes.extend(wrong.at(lines.nth("class", i)).part(class));
+        classes.extend(problems.at(lines.nth("class", i)).part(class));
     }
     let classes = (classes.len() == file.class.len()).then_some(classes);
-    let graph = graph(&file, &index, lines, &mut wrong);
-    let servers = servers_of(&file.servers, &index, stations, lines, &mut wrong);
-    let starts = starts(&file.session, &index, lines, &mut wrong);
+    let graph = graph(&file, &index, lines, &mut problems);
+    let servers = servers_of(&file.servers, &index, stations, lines, &mut problems);
+    let starts = starts(&file.session, &index, lines, &mut problems);
     let max_wait = file.servers.max_wait.as_deref().map(span).transpose();
-    let max_wait = wrong.at(lines.key("servers.max_wait")).part(max_wait);
+    let max_wait = problems.at(lines.key("servers.max_wait")).part(max_wait);
     let some = file.servers.sessions.is_none_or(|sessions| sessions > 0);
-    wrong.at(lines.key("servers.sessions")).unless(some, "sessions must be at least 1");
-    let profile = file.arrivals.resolve(folder, lines, &mut wrong);
-    let client = client(&file.client, lines, &mut wrong);
-    let signals = signal::resolve(file.signal, lines, &mut wrong);
-    let sets = sets::resolve(file.set, lines, &mut wrong);
+    problems.at(lines.key("servers.sessions")).unless(some, "sessions must be at least 1");
+    let profile = file.arrivals.resolve(folder, lines, &mut problems);
+    let client = client(&file.client, lines, &mut problems);
+    let signals = signal::resolve(file.signal, lines, &mut problems);
+    let sets = sets::resolve(file.set, lines, &mut problems);
     let thinks = sets.is_empty() || file.client.think.mean() > Span::ZERO;
     let why = "clients of a [[set]] need a `think` above 0: otherwise they request without a pause";
-    wrong.at(lines.key("client.think")).unless(thinks, why);
-    let length = length(&file.run, lines, &mut wrong);
-    let adversaries = adversary::resolve(file.adversary, &index, lines, &mut wrong);
+    problems.at(lines.key("client.think")).unless(thinks, why);
+    let length = length(&file.run, lines, &mut problems);
+    let adversaries = adversary::resolve(file.adversary, &index, lines, &mut problems);
     let mut policies = Vec::new();
     for (i, policy) in file.policy.into_iter().enumerate() {
         let line = lines.nth("policy", i);
         let policy = policy.resolve(line, |name| find(&index, name, "policy.throttle"));
-        policies.extend(wrong.at(line).part(policy));
+        policies.extend(problems.at(line).part(policy));
     }
     let whole = || {
         Some(Scenario {
@@ -219,16 +219,16 @@ pub(crate) fn resolve(
     };
     let scenario = whole();
     if let Some(scenario) = &scenario {
-        check_whole(scenario, lines, &mut wrong);
+        check_whole(scenario, lines, &mut problems);
     }
-    wrong.whole(scenario)
+    problems.whole(scenario)
 }
 
 /// Checks numbers that are independent of the rest.
-fn check_numbers(file: &File, lines: &Lines<'_>, wrong: &mut Wrong) {
+fn check_numbers(file: &File, lines: &Lines<'_>, problems: &mut Problems) {
     let File { servers, client, run, .. } = file;
     let mut unless = |right: bool, key: &str, takes: &str| {
-        wrong.at(lines.key(key)).unless(right, format!("{key} {takes}"));
+        problems.at(lines.key(key)).unless(right, format!("{key} {takes}"));
     };
     let many = |count: u32| (1..=100_000).contains(&count);
     unless(many(servers.workers), "servers.workers", "must be 1 to 100000");
@@ -258,46 +258,46 @@ fn check_numbers(file: &File, lines: &Lines<'_>, wrong: &mut Wrong) {
 const MOST: usize = 1000;
 
 /// Checks rules between the parts of a scenario.
-fn check_whole(scenario: &Scenario, lines: &Lines<'_>, wrong: &mut Wrong) {
+fn check_whole(scenario: &Scenario, lines: &Lines<'_>, problems: &mut Problems) {
     let ends = scenario.graph.work_per_session(&scenario.classes).is_some();
-    wrong
+    problems
         .at(None)
         .unless(ends, "sessions of this graph never end: some class always leads to another");
     let orders = scenario.graph.orders_per_session().unwrap_or(0.0);
     let ordered = !ends || !matches!(scenario.length, Length::Orders(_)) || orders > 0.0;
     let why = "run.orders is set, but no session of this graph makes an order";
-    wrong.at(lines.key("run.orders")).unless(ordered, why);
-    check_threads(scenario, lines, wrong);
+    problems.at(lines.key("run.orders")).unless(ordered, why);
+    check_threads(scenario, lines, problems);
 }
 
 /// Reports settings of a scenario that are incompatible with threads.
-fn check_threads(scenario: &Scenario, lines: &Lines<'_>, wrong: &mut Wrong) {
+fn check_threads(scenario: &Scenario, lines: &Lines<'_>, problems: &mut Problems) {
     let line = lines.key("servers.threads");
     let servers = &scenario.servers;
     if servers.threads.is_none() {
         let tasks =
             scenario.classes.iter().all(|class| class.parallel == threads::Parallel::default());
         let why = "a class has `parallel`, but there is no [servers.threads] to run it";
-        wrong.at(None).unless(tasks, why);
+        problems.at(None).unless(tasks, why);
         return;
     }
     let plain = servers.changes.is_empty() && servers.contention == 0.0;
     let why = "servers.threads cannot be combined with servers.change or servers.contention";
-    wrong.at(line).unless(plain, why);
+    problems.at(line).unless(plain, why);
 }
 
 fn class_index(
-    classes: &[WrittenClass],
+    classes: &[RawClass],
     lines: &Lines<'_>,
-    wrong: &mut Wrong,
+    problems: &mut Problems,
 ) -> HashMap<String, usize> {
     let some = (1..=64).contains(&classes.len());
-    wrong.at(None).unless(some, "a scenario has from 1 to 64 classes");
+    problems.at(None).unless(some, "a scenario has from 1 to 64 classes");
     let mut index = HashMap::new();
     for (i, class) in classes.iter().enumerate().take(64) {
         let is_first = index.insert(class.name.clone(), i).is_none();
         let why = format!("class `{}` is defined twice", class.name);
-        wrong.at(lines.nth("class", i)).unless(is_first, why);
+        problems.at(lines.nth("class", i)).unless(is_first, why);
     }
     index
 }
@@ -313,13 +313,14 @@ fn graph(
     file: &File,
     index: &HashMap<String, usize>,
     lines: &Lines<'_>,
-    wrong: &mut Wrong,
+    problems: &mut Problems,
 ) -> Option<Graph> {
     let mut next = Vec::new();
     for (i, class) in file.class.iter().enumerate() {
-        next.extend(wrong.at(lines.nth("class", i)).part(row(class, index)));
+        next.extend(problems.at(lines.nth("class", i)).part(row(class, index)));
     }
-    let mut class = |name: &str, key: &str| wrong.at(lines.key(key)).part(find(index, name, key));
+    let mut class =
+        |name: &str, key: &str| problems.at(lines.key(key)).part(find(index, name, key));
     let start = class(&file.session.start, "session.start");
     let order = class(&file.session.order, "session.order");
     let graph = Graph { start: start?, next, order: order? };
@@ -329,29 +330,29 @@ fn graph(
 const IN_ORDER: &str = "changes must be in the order of their times";
 
 fn servers_of(
-    written: &Servers,
+    raw: &Servers,
     index: &HashMap<String, usize>,
     stations: Vec<servers::Station>,
     lines: &Lines<'_>,
-    wrong: &mut Wrong,
+    problems: &mut Problems,
 ) -> servers::Servers {
     const CHANGE: &str = "servers.change";
     let mut changes = Vec::new();
-    for (i, change) in written.change.iter().enumerate() {
+    for (i, change) in raw.change.iter().enumerate() {
         let change = change.resolve(|name| find(index, name, CHANGE));
-        changes.extend(wrong.at(lines.nth(CHANGE, i)).part(change));
+        changes.extend(problems.at(lines.nth(CHANGE, i)).part(change));
     }
     let in_order = changes.is_sorted_by_key(|change| change.at);
-    wrong.at(lines.nth(CHANGE, 0)).unless(in_order, IN_ORDER);
+    problems.at(lines.nth(CHANGE, 0)).unless(in_order, IN_ORDER);
     let find = |name: &str| find(index, name, "servers.threads.goal");
-    let threads = written.threads.as_ref().map(|threads| threads.resolve(find)).transpose();
-    let threads = wrong.at(lines.key("servers.threads")).part(threads).flatten();
+    let threads = raw.threads.as_ref().map(|threads| threads.resolve(find)).transpose();
+    let threads = problems.at(lines.key("servers.threads")).part(threads).flatten();
     servers::Servers {
         threads,
-        discipline: written.discipline,
-        contention: written.contention,
-        limit: written.limit,
-        departures: written.departures,
+        discipline: raw.discipline,
+        contention: raw.contention,
+        limit: raw.limit,
+        departures: raw.departures,
         changes,
         stations,
     }
@@ -361,62 +362,63 @@ fn starts(
     session: &Session,
     index: &HashMap<String, usize>,
     lines: &Lines<'_>,
-    wrong: &mut Wrong,
+    problems: &mut Problems,
 ) -> Vec<(Span, usize)> {
     const CHANGE: &str = "session.change";
     let resolve =
         |change: &SessionChange| Ok((span(&change.at)?, find(index, &change.start, CHANGE)?));
     let mut changes = Vec::new();
     for (i, change) in session.change.iter().enumerate() {
-        changes.extend(wrong.at(lines.nth(CHANGE, i)).part(resolve(change)));
+        changes.extend(problems.at(lines.nth(CHANGE, i)).part(resolve(change)));
     }
     let in_order = changes.is_sorted_by_key(|(at, _)| *at);
-    wrong.at(lines.nth(CHANGE, 0)).unless(in_order, IN_ORDER);
+    problems.at(lines.nth(CHANGE, 0)).unless(in_order, IN_ORDER);
     changes
 }
 
 fn row(
-    class: &WrittenClass,
+    class: &RawClass,
     index: &HashMap<String, usize>,
 ) -> Result<Vec<(usize, f64)>, ScenarioError> {
-    let mut wrong = Wrong::default();
+    let mut problems = Problems::default();
     let sum: f64 = class.next.values().sum();
     let chances = class.next.values().all(|p| (0.0..=1.0).contains(p)) && sum <= 1.0 + 1e-9;
     let why = format!("the probabilities in next of `{}` must sum to at most 1", class.name);
-    wrong.unless(chances, why);
+    problems.unless(chances, why);
     let resolve = |(name, p): (&String, &f64)| Ok((find(index, name, &class.name)?, *p));
-    let row = wrong.parts(class.next.iter().map(resolve));
-    wrong.whole(Some(row))
+    let row = problems.parts(class.next.iter().map(resolve));
+    problems.whole(Some(row))
 }
 
 fn resolve_class(
-    class: &WrittenClass,
+    class: &RawClass,
     order: &str,
     index: &HashMap<String, usize>,
     stations: &[servers::Station],
 ) -> Result<Class, ScenarioError> {
-    let mut wrong = Wrong::default();
+    let mut problems = Problems::default();
     let name = &class.name;
-    let request = wrong.part(class.request.split_once(' ').ok_or_else(|| {
+    let request = problems.part(class.request.split_once(' ').ok_or_else(|| {
         ScenarioError::Senseless(format!("request of `{name}`: write METHOD PATH, as in GET /item"))
     }));
     let has_content = class.form.is_empty() || class.request.starts_with("POST ");
-    wrong.unless(has_content, format!("form of `{name}`: only a POST can have one"));
+    problems.unless(has_content, format!("form of `{name}`: only a POST can have one"));
     let known = class.status.is_none_or(|status| (200..600).contains(&status));
-    wrong.unless(known, format!("status of `{name}` must be 200 to 599"));
+    problems.unless(known, format!("status of `{name}` must be 200 to 599"));
     let worth = class.utility >= 0.0 && class.utility.is_finite();
-    wrong.unless(worth, format!("utility of `{name}` must be a number, 0 or above"));
+    problems.unless(worth, format!("utility of `{name}` must be a number, 0 or above"));
     let stop = class.terminate.as_ref().map(|bounds| bounds_of(name, bounds)).transpose();
-    let stop = wrong.part(stop);
+    let stop = problems.part(stop);
     let shift = class.shift.as_ref().map(|shift| shift.resolve(name)).transpose();
-    let shift = wrong.part(shift);
-    wrong.unless(class.service.ends(), format!("service of `{name}` must be above 0 and finite"));
+    let shift = problems.part(shift);
+    problems
+        .unless(class.service.ends(), format!("service of `{name}` must be above 0 and finite"));
     let why =
         format!("think of `{name}` must be finite: a client that waits forever makes no load");
-    wrong.unless(class.think != Some(Law::Never), why);
-    let station = wrong.part(stations::of_class(stations, class.station.as_deref(), name));
-    wrong.part(threads::check(class.parallel, name));
-    let after = wrong.parts(class.after.iter().map(|other| find(index, other, name)));
+    problems.unless(class.think != Some(Distribution::Never), why);
+    let station = problems.part(stations::of_class(stations, class.station.as_deref(), name));
+    problems.part(threads::check(class.parallel, name));
+    let after = problems.parts(class.after.iter().map(|other| find(index, other, name)));
     let class = request.map(|(method, path)| Class {
         name: name.clone(),
         method: method.into(),
@@ -437,10 +439,10 @@ fn resolve_class(
         station: station.flatten(),
         parallel: class.parallel,
     });
-    wrong.whole(class)
+    problems.whole(class)
 }
 
-fn bounds_of(class: &str, bounds: &WrittenBounds) -> Result<(Span, Span), ScenarioError> {
+fn bounds_of(class: &str, bounds: &RawBounds) -> Result<(Span, Span), ScenarioError> {
     let (min, max) = (span(&bounds.min)?, span(&bounds.max)?);
     if min > max {
         return senseless(format!("terminate of `{class}`: min {min} is above max {max}"));
@@ -448,38 +450,37 @@ fn bounds_of(class: &str, bounds: &WrittenBounds) -> Result<(Span, Span), Scenar
     Ok((min, max))
 }
 
-fn client(written: &WrittenClient, lines: &Lines<'_>, wrong: &mut Wrong) -> Option<Client> {
-    let pause = written.pause_after_timeout.as_deref().map_or(Ok(Span::ZERO), span);
-    let pause_after_timeout = wrong.at(lines.key("client.pause_after_timeout")).part(pause);
-    for (key, law) in [
-        ("client.think", Some(written.think)),
-        ("client.pause_after_refusal", written.pause_after_refusal),
-    ] {
-        let ends = law != Some(Law::Never);
+fn client(raw: &RawClient, lines: &Lines<'_>, problems: &mut Problems) -> Option<Client> {
+    let pause = raw.pause_after_timeout.as_deref().map_or(Ok(Span::ZERO), span);
+    let pause_after_timeout = problems.at(lines.key("client.pause_after_timeout")).part(pause);
+    for (key, distribution) in
+        [("client.think", Some(raw.think)), ("client.pause_after_refusal", raw.pause_after_refusal)]
+    {
+        let ends = distribution != Some(Distribution::Never);
         let why = format!("{key} must be finite: a client that waits forever makes no load");
-        wrong.at(lines.key(key)).unless(ends, why);
+        problems.at(lines.key(key)).unless(ends, why);
     }
     Some(Client {
-        think: written.think,
-        patience: written.patience,
-        waits_for: written.waits_for,
-        retries: written.retries,
-        retries_after_refusal: written.retries_after_refusal.unwrap_or(written.retries),
+        think: raw.think,
+        patience: raw.patience,
+        waits_for: raw.waits_for,
+        retries: raw.retries,
+        retries_after_refusal: raw.retries_after_refusal.unwrap_or(raw.retries),
         pause_after_timeout: pause_after_timeout?,
-        pause_after_refusal: written.pause_after_refusal.unwrap_or(Law::Constant(Span::ZERO)),
-        keeps_retry_after: written.keeps_retry_after,
-        declares_retries: written.declares_retries,
-        abandon: written.abandon,
+        pause_after_refusal: raw.pause_after_refusal.unwrap_or(Distribution::Constant(Span::ZERO)),
+        keeps_retry_after: raw.keeps_retry_after,
+        declares_retries: raw.declares_retries,
+        abandon: raw.abandon,
     })
 }
 
-fn length(run: &Run, lines: &Lines<'_>, wrong: &mut Wrong) -> Option<Length> {
+fn length(run: &Run, lines: &Lines<'_>, problems: &mut Problems) -> Option<Length> {
     let (key, length) = match (&run.duration, run.orders) {
         (Some(text), None) => ("run.duration", duration(text).map(Length::Duration)),
         (None, Some(orders)) if orders > 0 => ("run.orders", Ok(Length::Orders(orders))),
         _ => ("run", senseless("run needs exactly one of `duration` and `orders` (above 0)")),
     };
-    wrong.at(lines.key(key)).part(length)
+    problems.at(lines.key(key)).part(length)
 }
 
 fn duration(text: &str) -> Result<Span, ScenarioError> {

@@ -8,22 +8,22 @@ use bywash_scenario::{Attempt, Charge, Ending, Next, Of, Throttle, Visitor};
 use bywash_units::{Span, Time};
 
 use super::World;
-use crate::adversary::{Hit, Slow};
+use crate::adversary::{AdversaryRequest, Slow};
 use crate::case::Case;
-use crate::events::Happening;
-use crate::peers::ComeAgain;
+use crate::events::SimEvent;
+use crate::peers::RetryAfter;
 
 /// The client of a request, by slab index.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum By {
+pub(super) enum RequestSource {
     Visitor(u32),
     Intruder(u32),
 }
 
 /// A request in the world. The engine knows it by its index.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Live {
-    by: By,
+pub(super) struct LiveRequest {
+    source: RequestSource,
     session: SessionKey,
     /// Whether it claims a session: its client has a cookie, or an invented one.
     claims: bool,
@@ -54,7 +54,7 @@ pub(super) enum Presence {
     GaveUpUnnoticed,
 }
 
-impl Live {
+impl LiveRequest {
     /// Returns whether the client has given up.
     pub(super) const fn is_abandoned(&self) -> bool {
         !matches!(self.client, Presence::Waits)
@@ -70,7 +70,7 @@ impl Live {
 
 /// A visitor in the world.
 #[derive(Debug)]
-pub(super) struct Guest {
+pub(super) struct ActiveVisitor {
     /// The number of the visitor in the run, which is also the key of the session and of the
     /// address.
     number: u64,
@@ -86,7 +86,7 @@ pub(super) struct Guest {
 impl World<'_> {
     pub(super) fn schedule_next_session(&mut self) {
         match self.starts.next() {
-            Some(at) => self.events.schedule(at, Happening::SessionStarts),
+            Some(at) => self.events.schedule(at, SimEvent::SessionStarts),
             None => self.arrivals_over = true,
         }
     }
@@ -97,15 +97,15 @@ impl World<'_> {
         let rho_now = scenario.profile.rho_at(rho, self.now);
         self.out.tally.session(scenario, &visitor, self.now, rho_now);
         let (number, since) = (self.sessions, self.now);
-        let guest = Guest { number, visitor, cookie: false, client: None, since };
-        let visitor = self.visitors.put(guest);
+        let active = ActiveVisitor { number, visitor, cookie: false, client: None, since };
+        let visitor = self.visitors.put(active);
         self.sessions += 1;
         self.attempt(visitor);
         self.schedule_next_session();
     }
 
     /// Starts all clients of all sets, each at some time within a pause.
-    pub(super) fn clients_come(&mut self) {
+    pub(super) fn start_clients(&mut self) {
         for client in 0..self.clients.len() {
             self.client_pauses(client as u32);
         }
@@ -114,7 +114,7 @@ impl World<'_> {
     fn client_pauses(&mut self, client: u32) {
         let (pause, session) = self.clients[client as usize].next(self.case.scenario);
         if self.now + pause < self.end {
-            self.events.schedule(self.now + pause, Happening::ClientStarts { client, session });
+            self.events.schedule(self.now + pause, SimEvent::ClientStarts { client, session });
         }
     }
 
@@ -126,8 +126,8 @@ impl World<'_> {
             self.out.tally.session(scenario, &visitor, self.now, rho);
         }
         let (number, since) = (session, self.now);
-        let guest = Guest { number, visitor, cookie: false, client: Some(client), since };
-        let visitor = self.visitors.put(guest);
+        let active = ActiveVisitor { number, visitor, cookie: false, client: Some(client), since };
+        let visitor = self.visitors.put(active);
         self.attempt(visitor);
     }
 
@@ -139,15 +139,15 @@ impl World<'_> {
     }
 
     pub(super) fn attempt(&mut self, number: u32) {
-        let guest = self.visitors.get_mut(number);
-        let (session, claims) = (SessionKey(guest.number), guest.cookie);
-        let carried = guest.visitor.signals().iter();
+        let active = self.visitors.get_mut(number);
+        let (session, claims) = (SessionKey(active.number), active.cookie);
+        let carried = active.visitor.signals().iter();
         let signals = carried.fold(Signals::NONE, |all, kind| all.with(*kind));
-        let attempt = guest.visitor.attempt(self.case.scenario);
-        let is_of_set = guest.client.is_some();
+        let attempt = active.visitor.attempt(self.case.scenario);
+        let is_of_set = active.client.is_some();
         let request = Request {
             session: claims.then_some(session),
-            address: Some(AddressKey(guest.number)),
+            address: Some(AddressKey(active.number)),
             signals,
             retry: attempt.declared,
             attempt: Some(AttemptKey(session.0 << 8 | attempt.class as u64)),
@@ -158,15 +158,15 @@ impl World<'_> {
             self.out.tally.generated(attempt.class, self.now);
         }
         let Attempt { class, order, .. } = attempt;
-        let by = By::Visitor(number);
-        let live = self.live(by, session, &request, Of { class, order }, attempt.demand);
-        self.comes(live, attempt.patience, request);
+        let source = RequestSource::Visitor(number);
+        let live = self.live(source, session, &request, Of { class, order }, attempt.demand);
+        self.arrive(live, attempt.patience, request);
     }
 
     pub(super) fn schedule_next_burst(&mut self, population: usize) {
         if let Some(at) = self.adversaries.next_burst(population, self.now) {
             let population = population as u32;
-            self.events.schedule(at, Happening::BurstComes { population });
+            self.events.schedule(at, SimEvent::BurstComes { population });
         }
     }
 
@@ -179,33 +179,34 @@ impl World<'_> {
     }
 
     pub(super) fn intrude(&mut self, intruder: u32) {
-        let Hit { request, session, demand, patience, slow } = self.adversaries.hit(intruder);
+        let AdversaryRequest { request, session, demand, patience, slow } =
+            self.adversaries.next_request(intruder);
         // The request is not an order, as the adversary has put nothing into a cart.
         let of = Of { class: request.class.index(), order: false };
-        let mut live = self.live(By::Intruder(intruder), session, &request, of, demand);
+        let mut live = self.live(RequestSource::Intruder(intruder), session, &request, of, demand);
         if let Some(Slow { holds, .. }) = slow {
             (live.slow, live.demand) = (slow, live.demand + holds);
         }
-        self.comes(live, patience, request);
+        self.arrive(live, patience, request);
     }
 
     /// Creates a request that is made now.
     fn live(
         &mut self,
-        by: By,
+        source: RequestSource,
         session: SessionKey,
         request: &Request,
         of: Of,
         demand: Span,
-    ) -> Live {
+    ) -> LiveRequest {
         self.serial += 1;
-        let client = match by {
-            By::Visitor(number) => self.visitors.get_mut(number).client,
-            By::Intruder(_) => None,
+        let client = match source {
+            RequestSource::Visitor(number) => self.visitors.get_mut(number).client,
+            RequestSource::Intruder(_) => None,
         };
-        Live {
+        LiveRequest {
             counts: self.counts(client),
-            by,
+            source,
             session,
             claims: request.session.is_some(),
             of,
@@ -219,53 +220,53 @@ impl World<'_> {
         }
     }
 
-    fn comes(&mut self, live: Live, patience: Span, mut request: Request) {
+    fn arrive(&mut self, live: LiveRequest, patience: Span, mut request: Request) {
         request.charged = self.case.charge == Charge::Address;
         let of_class = |throttle: &Throttle| throttle.class == live.of.class;
         let rule = self.case.throttles.iter().position(of_class);
         request.rule = rule.map(|rule| RuleId(rule as u32));
-        self.asked[live.of.class] += 1;
+        self.arrivals[live.of.class] += 1;
         let id = self.requests.put(live);
         if patience < Span::MAX {
-            let end = Happening::PatienceEnds { request: id, serial: live.serial };
+            let end = SimEvent::PatienceEnds { request: id, serial: live.serial };
             self.events.schedule(self.now + patience, end);
         }
-        self.tell(Event::Arrived { id: RequestId(id), request });
+        self.notify_engine(Event::Arrived { id: RequestId(id), request });
     }
 
     /// Sends the `Retry-After` of a refusal to the visitor. It is the gateway's estimate in whole
     /// seconds with a jitter of ±50 %, or the peer's.
-    pub(super) fn says(&mut self, live: &Live, retry_after: Span) {
-        let By::Visitor(visitor) = live.by else { return };
-        let told = match self.come_again {
-            ComeAgain::Estimated => {
+    pub(super) fn send_retry_after(&mut self, live: &LiveRequest, retry_after: Span) {
+        let RequestSource::Visitor(visitor) = live.source else { return };
+        let wait = match self.retry_after {
+            RetryAfter::Estimated => {
                 let seconds = retry_after.as_secs_f64() * (0.5 + self.jitter.unit());
                 Span::from_secs((seconds.round() as u64).max(1))
             }
-            ComeAgain::After(told) => told,
-            ComeAgain::Unsaid => return,
+            RetryAfter::Fixed(wait) => wait,
+            RetryAfter::Absent => return,
         };
-        self.visitors.get_mut(visitor).visitor.asked_to_wait(told);
+        self.visitors.get_mut(visitor).visitor.asked_to_wait(wait);
     }
 
     /// Handles the end of a request for its client, and schedules the client's next step.
-    pub(super) fn ended(&mut self, live: &Live, ending: Ending) {
-        match live.by {
-            By::Visitor(visitor) => self.ended_for_visitor(visitor, live, ending),
-            By::Intruder(intruder) => {
+    pub(super) fn ended(&mut self, live: &LiveRequest, ending: Ending) {
+        match live.source {
+            RequestSource::Visitor(visitor) => self.ended_for_visitor(visitor, live, ending),
+            RequestSource::Intruder(intruder) => {
                 if self.adversaries.ended(intruder, ending) {
-                    self.events.schedule(self.now, Happening::Intrusion { intruder });
+                    self.events.schedule(self.now, SimEvent::Intrusion { intruder });
                 }
             }
         }
     }
 
-    fn ended_for_visitor(&mut self, number: u32, live: &Live, ending: Ending) {
+    fn ended_for_visitor(&mut self, number: u32, live: &LiveRequest, ending: Ending) {
         let response = self.now.since(live.made);
-        let guest = self.visitors.get_mut(number);
-        guest.cookie |= ending == Ending::Completed;
-        let (client, since) = (guest.client, guest.since);
-        let next = guest.visitor.ended(self.case.scenario, ending);
+        let active = self.visitors.get_mut(number);
+        active.cookie |= ending == Ending::Completed;
+        let (client, since) = (active.client, active.since);
+        let next = active.visitor.ended(self.case.scenario, ending);
         // A client of a set has no last request; only requests that ended in time count.
         let counts = self.counts(client) && (client.is_none() || self.now <= self.end);
         if counts && client.is_some() {
@@ -283,7 +284,7 @@ impl World<'_> {
                 self.visitors.free(number);
             }
             Next::After(pause) => {
-                self.events.schedule(self.now + pause, Happening::Attempt { visitor: number });
+                self.events.schedule(self.now + pause, SimEvent::Attempt { visitor: number });
             }
             Next::Gone { not_generated } => {
                 if counts {
@@ -299,12 +300,12 @@ impl World<'_> {
     }
 
     /// Records work on a request, and whether its answer arrived in time.
-    pub(super) fn worked(&mut self, live: &Live, work: Span, in_time: bool) {
-        match live.by {
-            By::Intruder(_) => self.adversaries.worked(self.now, work),
-            By::Visitor(_) if !live.counts => {}
-            By::Visitor(_) if in_time => self.out.tally.useful(self.now, work),
-            By::Visitor(_) => self.out.tally.wasted(self.now, work),
+    pub(super) fn worked(&mut self, live: &LiveRequest, work: Span, in_time: bool) {
+        match live.source {
+            RequestSource::Intruder(_) => self.adversaries.worked(self.now, work),
+            RequestSource::Visitor(_) if !live.counts => {}
+            RequestSource::Visitor(_) if in_time => self.out.tally.useful(self.now, work),
+            RequestSource::Visitor(_) => self.out.tally.wasted(self.now, work),
         }
     }
 }

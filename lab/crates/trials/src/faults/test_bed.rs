@@ -1,13 +1,13 @@
 //! One fault in the middle of a steady load: makes it, undoes it, and notes what only it shows.
 
-use super::trouble::{Cause, Trouble};
+use super::fault::{Cause, Fault};
 use bywash_harness::confine::{Confinement, OwnedGroup};
 use bywash_harness::machine::PROXY_CORE;
 use bywash_harness::open_loop::{self, Answer, End, Load, Phase, Reuse};
 use bywash_harness::peer::{Kind, Programs, Setup, Task};
 use bywash_harness::proxy::{Plan, Proxy};
 use bywash_harness::sys::Signal;
-use bywash_harness::upstream::{Conduct, Upstream};
+use bywash_harness::upstream::{Behaviour, Upstream};
 use bywash_peer::Scratch;
 use std::fs;
 use std::io::{self, Write};
@@ -47,7 +47,7 @@ pub(super) struct Seen {
     /// When nothing was wrong yet.
     pub(super) calm: Range<Duration>,
     /// When something was.
-    pub(super) fault: Range<Duration>,
+    pub(super) period: Range<Duration>,
     /// Without load now.
     pub(super) proxy: Proxy,
     /// What only this fault shows.
@@ -57,7 +57,7 @@ pub(super) struct Seen {
 }
 
 /// What a run consists of.
-struct Stage {
+struct TestBed {
     cause: Cause,
     length: Duration,
     upstream: Upstream,
@@ -67,26 +67,26 @@ struct Stage {
 }
 
 /// Runs one fault; an error if it cannot be made here.
-pub(super) fn run(trouble: Trouble, programs: &Programs) -> io::Result<Seen> {
-    let length = trouble.length();
-    let stage = Stage::set(trouble.cause(), length, programs)?;
-    let load = stage.load();
+pub(super) fn run(fault: Fault, programs: &Programs) -> io::Result<Seen> {
+    let length = fault.length();
+    let test_bed = TestBed::start(fault.cause(), length, programs)?;
+    let load = test_bed.load();
     let running = load.start();
     running.wait_until(BEFORE);
-    stage.begin()?;
+    test_bed.begin()?;
     let begun = running.elapsed();
     running.wait_until(BEFORE + length / 2);
-    stage.turn()?;
+    test_bed.at_midpoint()?;
     running.wait_until(BEFORE + length);
-    let fault = begun..running.elapsed();
-    stage.end()?;
+    let period = begun..running.elapsed();
+    test_bed.end()?;
     let answers = running.finish()?;
-    let (note, broken) = stage.note(&answers);
-    Ok(Seen { answers, calm: UNCOUNTED..BEFORE, fault, proxy: stage.proxy, note, broken })
+    let (note, broken) = test_bed.note(&answers);
+    Ok(Seen { answers, calm: UNCOUNTED..BEFORE, period, proxy: test_bed.proxy, note, broken })
 }
 
-impl Stage {
-    fn set(cause: Cause, length: Duration, programs: &Programs) -> io::Result<Self> {
+impl TestBed {
+    fn start(cause: Cause, length: Duration, programs: &Programs) -> io::Result<Self> {
         let folder = Scratch::new("fault")?;
         let upstream = Upstream::start()?;
         let mut plan =
@@ -108,13 +108,13 @@ impl Stage {
             }
         }
         let proxy = plan.start()?;
-        let stage = Self { cause, length, upstream, proxy, folder, group };
-        stage.upstream.behave(stage.usual());
-        Ok(stage)
+        let test_bed = Self { cause, length, upstream, proxy, folder, group };
+        test_bed.upstream.set_behaviour(test_bed.usual());
+        Ok(test_bed)
     }
 
-    fn usual(&self) -> Conduct {
-        Conduct::After(if self.cause == Cause::Memory { CROWD.1 } else { SERVICE })
+    fn usual(&self) -> Behaviour {
+        Behaviour::After(if self.cause == Cause::Memory { CROWD.1 } else { SERVICE })
     }
 
     fn load(&self) -> Load {
@@ -127,7 +127,7 @@ impl Stage {
 
     fn begin(&self) -> io::Result<()> {
         match self.cause {
-            Cause::Upstream(conduct) => self.upstream.behave(conduct),
+            Cause::Upstream(behaviour) => self.upstream.set_behaviour(behaviour),
             Cause::Stop => self.proxy.signal(Signal::Stop)?,
             Cause::Clock => set_clock(self.folder.path(), "+10d")?,
             Cause::Disk => fill(&self.disk().join("filler"))?,
@@ -137,7 +137,7 @@ impl Stage {
     }
 
     /// In the middle.
-    fn turn(&self) -> io::Result<()> {
+    fn at_midpoint(&self) -> io::Result<()> {
         match self.cause {
             Cause::Clock => set_clock(self.folder.path(), "-10d"),
             Cause::Upstream(_) | Cause::Stop | Cause::Disk | Cause::Memory => Ok(()),
@@ -146,7 +146,7 @@ impl Stage {
 
     fn end(&self) -> io::Result<()> {
         match self.cause {
-            Cause::Upstream(_) => self.upstream.behave(self.usual()),
+            Cause::Upstream(_) => self.upstream.set_behaviour(self.usual()),
             Cause::Stop => self.proxy.signal(Signal::Continue)?,
             Cause::Clock => set_clock(self.folder.path(), "+0d")?,
             Cause::Disk => fs::remove_file(self.disk().join("filler"))?,
@@ -222,10 +222,10 @@ fn clock(folder: &Path) -> io::Result<Vec<(String, String)>> {
     set_clock(folder, "+10d")?;
     let confinement = Confinement { environment: environment.clone(), ..Confinement::default() };
     let output = confinement.command(Path::new("date")).arg("+%s").output()?;
-    let told: u64 = String::from_utf8_lossy(&output.stdout).trim().parse().unwrap_or(0);
+    let shown: u64 = String::from_utf8_lossy(&output.stdout).trim().parse().unwrap_or(0);
     let now = std::time::UNIX_EPOCH.elapsed().map_err(io::Error::other)?.as_secs();
     set_clock(folder, "+0d")?;
-    if told < now + 9 * 24 * 3600 {
+    if shown < now + 9 * 24 * 3600 {
         return Err(io::Error::other("libfaketime has no effect on this machine"));
     }
     Ok(environment)

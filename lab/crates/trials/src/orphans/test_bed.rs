@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// How the daemon is set.
 #[derive(Clone, Copy, Debug)]
-pub struct Plan {
+pub struct DaemonSettings {
     /// In which database it cancels.
     pub database: Kind,
     /// Whether it looks for marks.
@@ -27,7 +27,7 @@ pub struct Plan {
 }
 
 /// Both, running.
-pub struct Stage {
+pub struct TestBed {
     /// Where clients come in.
     pub port: u16,
     /// Where the daemon tells what it has counted.
@@ -40,17 +40,17 @@ pub struct Stage {
     _scratch: Scratch,
 }
 
-impl Stage {
+impl TestBed {
     /// Starts both in front of an application on `upstream`, with as many slots as anybody wants.
     ///
     /// # Errors
     /// If one of them does not start.
-    pub fn set(program: &Path, plan: Plan, upstream: u16) -> io::Result<Self> {
+    pub fn start(program: &Path, settings: DaemonSettings, upstream: u16) -> io::Result<Self> {
         let scratch = Scratch::new("orphans")?;
         let (port, admin, operators) = (free_port()?, free_port()?, free_port()?);
         let socket = scratch.join("sentry.sock");
         let file = scratch.join("bywash.toml");
-        fs::write(&file, text(&scratch, plan, upstream, [port, admin, operators])?)?;
+        fs::write(&file, text(&scratch, settings, upstream, [port, admin, operators])?)?;
         let start = |name: &str, arguments: &[&str]| {
             let mut command = Command::new(program);
             command.args(arguments).arg("--config").arg(&file);
@@ -63,14 +63,14 @@ impl Stage {
         Ok(Self { port, operators, socket, sentry, gateway, _scratch: scratch })
     }
 
-    /// A conversation with the daemon.
+    /// Connects to the daemon.
     ///
     /// # Errors
     /// If it is not there.
-    pub fn talk(&self) -> io::Result<Talk> {
+    pub fn connect_daemon(&self) -> io::Result<DaemonConnection> {
         let stream = UnixStream::connect(&self.socket)?;
         stream.set_read_timeout(Some(PATIENCE))?;
-        Ok(Talk(BufReader::new(stream)))
+        Ok(DaemonConnection(BufReader::new(stream)))
     }
 
     /// Waits until the daemon is connected to its database.
@@ -102,12 +102,17 @@ impl Stage {
     }
 }
 
-fn text(scratch: &Scratch, plan: Plan, upstream: u16, ports: [u16; 3]) -> io::Result<String> {
+fn text(
+    scratch: &Scratch,
+    settings: DaemonSettings,
+    upstream: u16,
+    ports: [u16; 3],
+) -> io::Result<String> {
     let password = scratch.join("password");
     fs::write(&password, "lab\n")?;
     fs::set_permissions(&password, fs::Permissions::from_mode(0o600))?;
-    let address = plan.database.address().ok_or_else(|| io::Error::other("no database"))?;
-    let Plan { database, marks, statements_per_second } = plan;
+    let address = settings.database.address().ok_or_else(|| io::Error::other("no database"))?;
+    let DaemonSettings { database, marks, statements_per_second } = settings;
     let [port, admin, operators] = ports;
     let (scheme, socket, password) =
         (database.scheme(), scratch.join("sentry.sock"), password.display().to_string());
@@ -124,10 +129,10 @@ fn text(scratch: &Scratch, plan: Plan, upstream: u16, ports: [u16; 3]) -> io::Re
     ))
 }
 
-/// A conversation with the daemon, one message at a time.
-pub struct Talk(BufReader<UnixStream>);
+/// A connection to the daemon, one message at a time.
+pub struct DaemonConnection(BufReader<UnixStream>);
 
-impl Talk {
+impl DaemonConnection {
     /// Says a line and waits for its answer, without its number.
     ///
     /// # Errors

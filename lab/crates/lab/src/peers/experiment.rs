@@ -2,7 +2,7 @@
 //!
 //! Every run has a new shop and a new process of the peer, because the remains of a run (a queue of
 //! clients that have left, a learned limit) would handicap the next one. [`Peer::BywashLearned`]
-//! begins every run with the same learned state: the [`Lesson`].
+//! begins every run with the same learned state: the [`LearnedState`].
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -16,7 +16,7 @@ use bywash_scenario::{Closes, Scenario, Tally};
 use bywash_shop::{Order, Shop};
 use bywash_units::Span;
 
-use super::peer::{self, Place};
+use super::peer::{self, PeerSettings};
 use crate::args::Peer;
 use crate::live::not_begun;
 use crate::shop;
@@ -24,19 +24,19 @@ use crate::shop;
 /// The maximum time that visitors go on after the last arrival.
 pub(super) const DRAIN: Span = Span::from_secs(5);
 
-/// The load of the lesson: that of a shop on a good day.
+/// The load of the learning run: that of a shop on a good day.
 const QUIET: f64 = 0.7;
-/// The seed of the lesson. The seeds of runs begin at 1, so no run has the same visitors.
-const LESSON_SEED: u64 = 0;
+/// The seed of the learning run. The seeds of runs begin at 1, so no run has the same visitors.
+const LEARNING_SEED: u64 = 0;
 /// The maximum time for a gateway to end when no client is left.
 const STOP_BOUND: Duration = Duration::from_secs(20);
 
 /// The folder with the state that the gateway has learned in a quiet run before the first.
-pub(super) struct Lesson(Scratch);
+pub(super) struct LearnedState(Scratch);
 
 /// The settings that are the same for every run.
 #[derive(Clone, Debug)]
-pub(super) struct Setting {
+pub(super) struct Experiment {
     pub(super) scenario: Scenario,
     pub(super) closes: Closes,
     /// The concurrency limit at the shop.
@@ -48,7 +48,7 @@ pub(super) struct Setting {
 }
 
 /// The result of one run.
-pub(super) struct Played {
+pub(super) struct PeerRun {
     pub(super) tally: Tally,
     /// Orders in the shop's database; if overload lasts to the end, only those until arrivals
     /// ended.
@@ -57,7 +57,7 @@ pub(super) struct Played {
     pub(super) invalid: Option<String>,
 }
 
-impl Setting {
+impl Experiment {
     /// Returns the path of the peer's program.
     pub(super) fn program(&self, peer: Peer) -> Result<PathBuf, Failure> {
         Ok(match peer.kind() {
@@ -84,7 +84,7 @@ impl Setting {
     ) -> Result<(PathBuf, u16), Failure> {
         let [port, admin] = [free_port(), free_port()];
         let port = port.map_err(Failure::running)?;
-        let place = Place {
+        let settings = PeerSettings {
             port,
             admin: admin.map_err(Failure::running)?,
             upstream,
@@ -92,7 +92,7 @@ impl Setting {
             connections: self.connections,
             folder: scratch.path(),
         };
-        let file = peer.configure(&self.scenario, place);
+        let file = peer.configure(&self.scenario, settings);
         let wrong = |why| Failure::configuration(format!("bywash: {}: {why}", self.scenario.name));
         Ok((file.map_err(wrong)?, port))
     }
@@ -103,12 +103,12 @@ impl Setting {
         peer: Peer,
         rho: f64,
         seed: u64,
-        lesson: Option<&Lesson>,
+        learned_state: Option<&LearnedState>,
         watch: &mut dyn FnMut(&Progress),
-    ) -> Result<Played, Failure> {
+    ) -> Result<PeerRun, Failure> {
         let scratch = scratch(peer)?;
-        if let (Peer::BywashLearned, Some(lesson)) = (peer, lesson) {
-            lesson.learn_by_heart(&scratch).map_err(Failure::running)?;
+        if let (Peer::BywashLearned, Some(learned_state)) = (peer, learned_state) {
+            learned_state.copy_to(&scratch).map_err(Failure::running)?;
         }
         let database = scratch.join("shop.db");
         let shop = shop::open(&database, &self.scenario)?;
@@ -124,19 +124,19 @@ impl Setting {
         let lost = (missing > 0)
             .then(|| format!("{missing} confirmed orders are missing from the shop's database"));
         let rows = self.in_time(&orders, rho, begun);
-        Ok(Played { tally, rows, invalid: run.invalid.or(lost) })
+        Ok(PeerRun { tally, rows, invalid: run.invalid.or(lost) })
     }
 
     /// Plays a quiet run and keeps the state that bywash learns in it.
-    pub(super) fn teach(&self, watch: &mut dyn FnMut(&Progress)) -> Result<Lesson, Failure> {
+    pub(super) fn learn(&self, watch: &mut dyn FnMut(&Progress)) -> Result<LearnedState, Failure> {
         let peer = Peer::BywashLearned;
         let scratch = Scratch::new("lesson").map_err(Failure::running)?;
         let shop = shop::open(&scratch.join("shop.db"), &self.scenario)?;
         let (mut program, port) = self.start(peer, &scratch, &shop)?;
-        self.visitors(&mut program, port, QUIET, LESSON_SEED, watch)?;
+        self.visitors(&mut program, port, QUIET, LEARNING_SEED, watch)?;
         program.stop(STOP_BOUND).map_err(Failure::running)?;
         shop.stop();
-        Ok(Lesson(scratch))
+        Ok(LearnedState(scratch))
     }
 
     /// Plays the visitors of `seed` at `rho` against the program.
@@ -187,9 +187,9 @@ impl Setting {
     }
 }
 
-impl Lesson {
+impl LearnedState {
     /// Copies the learned state to where the peer of that folder looks for it.
-    fn learn_by_heart(&self, scratch: &Scratch) -> io::Result<()> {
+    fn copy_to(&self, scratch: &Scratch) -> io::Result<()> {
         let [from, to] = [&self.0, scratch].map(|folder| peer::state(folder.path()));
         fs::create_dir_all(&to)?;
         for file in fs::read_dir(from)? {

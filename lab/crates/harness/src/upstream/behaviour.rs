@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// What the upstream does with requests; connections are kept open where nothing else is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Conduct {
+pub enum Behaviour {
     /// Answers at once with 200 and 64 bytes.
     Answer,
     /// The same after so long, however many it has.
@@ -89,23 +89,23 @@ impl Connection {
         Some(Request { is_held })
     }
 
-    /// Does with a request what `conduct` says.
-    pub(super) fn reply(&mut self, conduct: Conduct, answer: &[u8]) -> io::Result<()> {
+    /// Does with a request what `behaviour` says.
+    pub(super) fn reply(&mut self, behaviour: Behaviour, answer: &[u8]) -> io::Result<()> {
         let end = || Err(ErrorKind::ConnectionAborted.into());
-        match conduct {
-            Conduct::Answer | Conduct::After(_) => self.stream.write_all(answer),
-            Conduct::Hang | Conduct::Crash | Conduct::Refuse => Ok(()),
-            Conduct::CutLength => {
+        match behaviour {
+            Behaviour::Answer | Behaviour::After(_) => self.stream.write_all(answer),
+            Behaviour::Hang | Behaviour::Crash | Behaviour::Refuse => Ok(()),
+            Behaviour::CutLength => {
                 self.stream.write_all(PART)?;
                 sys::reset_on_close(&self.stream)?;
                 end()
             }
-            Conduct::CutChunked => {
+            Behaviour::CutChunked => {
                 self.stream.write_all(CHUNKED_PART)?;
                 end()
             }
-            Conduct::Garbage => self.stream.write_all(GARBAGE),
-            Conduct::HalfClose => self.stream.shutdown(Shutdown::Write),
+            Behaviour::Garbage => self.stream.write_all(GARBAGE),
+            Behaviour::HalfClose => self.stream.shutdown(Shutdown::Write),
         }
     }
 }

@@ -5,18 +5,19 @@ use bywash_engine::{ClassId, ClassSet, Tier as EngineTier};
 use bywash_scenario::client::Client;
 use bywash_scenario::file::Length;
 use bywash_scenario::{
-    Class, Closes, Graph, Law, Profile, Recording, Scenario, Servers, Source, Tier, WaitsFor,
+    Class, Closes, Distribution, Graph, Profile, Recording, Scenario, Servers, Source, Tier,
+    WaitsFor,
 };
 use bywash_units::{Span, Utility};
 
-use super::night::{Mean, PAUSE};
-use super::terms::Terms;
+use super::options::ReplayOptions;
+use super::workload::{Mean, PAUSE};
 use crate::args::Replay;
 
 pub(super) fn scenario(
     name: &str,
     config: &Config,
-    terms: &Terms,
+    options: &ReplayOptions,
     means: &[Mean],
     recording: Recording,
     (rho, lasted): (f64, Span),
@@ -36,7 +37,7 @@ pub(super) fn scenario(
         utility: class.class.utility,
         queue: class.class.queue,
         after: indices(class.class.after),
-        service: Law::Constant(means[index].time).into(),
+        service: Distribution::Constant(means[index].time).into(),
         shift: None,
         stop: None,
         earns: match class.class.earns {
@@ -47,13 +48,13 @@ pub(super) fn scenario(
         station: None,
         parallel: bywash_scenario::Parallel::default(),
         think: None,
-        patience: class.patience.map(Law::Constant),
+        patience: class.patience.map(Distribution::Constant),
     });
     Scenario {
         sets: Vec::new(),
         name: name.to_owned(),
         about: String::new(),
-        workers: terms.workers,
+        workers: options.workers,
         servers: Servers::default(),
         max_wait: config.engine.max_wait,
         sessions: Some(config.engine.sessions),
@@ -78,13 +79,13 @@ pub(super) fn scenario(
 fn client(args: &Replay) -> Client {
     Client {
         // Think times are recorded.
-        think: Law::Constant(Span::ZERO),
-        patience: Law::Exponential(args.patience),
+        think: Distribution::Constant(Span::ZERO),
+        patience: Distribution::Exponential(args.patience),
         waits_for: WaitsFor::Answer,
         retries: args.retries,
         retries_after_refusal: args.retries,
         pause_after_timeout: PAUSE,
-        pause_after_refusal: Law::Constant(PAUSE),
+        pause_after_refusal: Distribution::Constant(PAUSE),
         keeps_retry_after: false,
         declares_retries: false,
         abandon: 0.0,

@@ -12,7 +12,7 @@ use bywash_terminal::{Align, Table};
 /// The levels of load, as multiples of the shop's capacity.
 const LEVELS: [f64; 2] = [1.4, 5.0];
 
-pub(super) fn foretell(mut scenario: Scenario) -> Result<(), Failure> {
+pub(super) fn simulate(mut scenario: Scenario) -> Result<(), Failure> {
     scenario.rho = LEVELS.into();
     scenario.closes = vec![Closes::Hidden];
     scenario.seeds = 4;

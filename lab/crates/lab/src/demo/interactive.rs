@@ -21,7 +21,7 @@ pub(super) const CRAWLER: &str = include_str!("../../../../scenarios/demo-crawle
 const CALM: f64 = 0.6;
 
 /// Goes on until it is interrupted, or for half an hour.
-pub(super) fn after(
+pub(super) fn run(
     crowd: &Scenario,
     crawler: &Scenario,
     side: &Side,
@@ -59,28 +59,28 @@ fn decided(state: &Path) -> String {
     // No file means no decisions.
     let lines = std::fs::read_to_string(state.join("audit.jsonl")).unwrap_or_default();
     let notes = lines.lines().filter_map(|line| serde_json::from_str::<Note>(line).ok());
-    let said: Vec<String> = notes.filter_map(|note| of_people(&note)).collect();
-    if said.is_empty() {
+    let decisions: Vec<String> = notes.filter_map(|note| describe_decision(&note)).collect();
+    if decisions.is_empty() {
         return String::new();
     }
-    format!("\nDecided:\n  {}", said.join("\n  "))
+    format!("\nDecided:\n  {}", decisions.join("\n  "))
 }
 
 /// Returns the line to print for a decision or an event when it happens.
-pub(super) fn told(note: &Note) -> Option<String> {
-    let Subject::Elephant { pattern, .. } = &note.subject else { return of_people(note) };
+pub(super) fn describe(note: &Note) -> Option<String> {
+    let Subject::Elephant { pattern, .. } = &note.subject else { return describe_decision(note) };
     let pattern = escaped(pattern);
     match note.what {
         What::Proposed => Some(format!(
             "bywash found that requests for {pattern} cause much of the load, and proposes a rule"
         )),
         What::Ended => Some(format!("the decision on {pattern} has ended")),
-        _ => of_people(note),
+        _ => describe_decision(note),
     }
 }
 
 /// Returns the line for a person's decision, `None` for an automatic event.
-fn of_people(note: &Note) -> Option<String> {
+fn describe_decision(note: &Note) -> Option<String> {
     let of = match &note.subject {
         Subject::Elephant { pattern, .. } => escaped(pattern),
         Subject::Class { class, mode, percent } => {
@@ -135,9 +135,9 @@ mod tests {
         let mut notes = book.found(now, vec![found], Act::Propose);
         let word = Word { by: "ana".into(), why: "a crawler".into(), lasts: Span::from_secs(60) };
         notes.push(book.approve(now, 1, Change::default(), word).unwrap());
-        let told: Vec<String> = notes.iter().filter_map(told).collect();
+        let described: Vec<String> = notes.iter().filter_map(describe).collect();
         assert_eq!(
-            told,
+            described,
             [
                 "bywash found that requests for /search?sort cause much of the load, and proposes \
                  a rule",
@@ -147,8 +147,11 @@ mod tests {
         let lines: Vec<String> =
             notes.iter().map(|note| serde_json::to_string(note).unwrap()).collect();
         std::fs::write(folder.path().join("audit.jsonl"), lines.join("\n")).unwrap();
-        let said = decided(folder.path());
-        assert!(said.ends_with("  ana approved a rule for /search?sort: a crawler"), "{said:?}");
-        assert_eq!(said.lines().count(), 3, "what was found is nobody's word: {said:?}");
+        let decisions = decided(folder.path());
+        assert!(
+            decisions.ends_with("  ana approved a rule for /search?sort: a crawler"),
+            "{decisions:?}"
+        );
+        assert_eq!(decisions.lines().count(), 3, "what was found is nobody's word: {decisions:?}");
     }
 }

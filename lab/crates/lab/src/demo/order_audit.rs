@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::side::{Outcome, rho};
 use crate::shop::visitor;
 
-pub(super) struct Books {
+pub(super) struct OrderAudit {
     pub(super) phases: [Phase; 3],
 }
 
@@ -49,16 +49,16 @@ pub(super) fn crowd(scenario: &Scenario) -> (Time, Time) {
     }
 }
 
-impl Books {
-    pub(super) fn audit(
+impl OrderAudit {
+    pub(super) fn collect(
         scenario: &Scenario,
         seed: u64,
         plain: &Outcome,
         bywash: &Outcome,
     ) -> Result<Self, Failure> {
         let phase = |name| Phase { name, ..Phase::default() };
-        let mut books = Self { phases: ["calm before", "flash crowd", "calm after"].map(phase) };
-        let phase_of = books.plan(scenario, seed);
+        let mut audit = Self { phases: ["calm before", "flash crowd", "calm after"].map(phase) };
+        let phase_of = audit.plan(scenario, seed);
         for (outcome, count) in [
             (plain, (|phase: &mut Phase| &mut phase.plain) as fn(&mut Phase) -> &mut u64),
             (bywash, |phase: &mut Phase| &mut phase.bywash),
@@ -69,10 +69,10 @@ impl Books {
                 let phase = phase.ok_or_else(|| {
                     Failure::running("an order in the database belongs to no visitor of the run")
                 })?;
-                *count(&mut books.phases[phase]) += 1;
+                *count(&mut audit.phases[phase]) += 1;
             }
         }
-        Ok(books)
+        Ok(audit)
     }
 
     /// Counts the intended orders, and returns the phase in which each visitor arrived.

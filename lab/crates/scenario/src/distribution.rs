@@ -38,7 +38,7 @@ fn mix(value: u64) -> u64 {
 
 /// The distribution of a duration. In the file: `{ mean = "250ms", shape = "exponential" }`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Law {
+pub enum Distribution {
     /// Always the same duration.
     Constant(Span),
     /// Exponential (memoryless), with this mean.
@@ -71,7 +71,7 @@ pub enum Law {
     Never,
 }
 
-impl Law {
+impl Distribution {
     /// Draws a duration.
     pub fn draw(&self, stream: &mut Stream) -> Span {
         match *self {
@@ -140,7 +140,7 @@ fn gaussian(stream: &mut Stream) -> f64 {
 /// The form of a distribution in the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Written {
+pub(crate) struct RawSpec {
     #[serde(default)]
     pub(crate) mean: Option<String>,
     pub(crate) shape: Shape,
@@ -178,9 +178,9 @@ impl Shape {
     }
 }
 
-impl Written {
+impl RawSpec {
     /// Returns the distribution, if the keys are exactly those that its shape needs.
-    pub(crate) fn law(self) -> Result<Law, String> {
+    pub(crate) fn distribution(self) -> Result<Distribution, String> {
         let shape = self.shape;
         let needs: &[&str] = match shape {
             Shape::Constant | Shape::Exponential => &["mean"],
@@ -214,10 +214,10 @@ impl Written {
             text.parse::<Span>().map_err(|error| error.to_string())
         };
         Ok(match shape {
-            Shape::Constant => Law::Constant(span(self.mean)?),
-            Shape::Exponential => Law::Exponential(span(self.mean)?),
+            Shape::Constant => Distribution::Constant(span(self.mean)?),
+            Shape::Exponential => Distribution::Exponential(span(self.mean)?),
             Shape::Lognormal => {
-                Law::Lognormal { mean: span(self.mean)?, cv: above_0("cv", self.cv)? }
+                Distribution::Lognormal { mean: span(self.mean)?, cv: above_0("cv", self.cv)? }
             }
             Shape::Pareto => {
                 let (least, most) = (span(self.least)?, span(self.most)?);
@@ -226,23 +226,23 @@ impl Written {
                         "a Pareto distribution needs a `least` above 0 and below `most`".into()
                     );
                 }
-                Law::Pareto { alpha: above_0("alpha", self.alpha)?, least, most }
+                Distribution::Pareto { alpha: above_0("alpha", self.alpha)?, least, most }
             }
             Shape::Uniform => {
                 let (least, most) = (span(self.least)?, span(self.most)?);
                 if least >= most {
                     return Err("a uniform distribution needs a `least` below `most`".into());
                 }
-                Law::Uniform { least, most }
+                Distribution::Uniform { least, most }
             }
-            Shape::None => Law::Never,
+            Shape::None => Distribution::Never,
         })
     }
 }
 
-impl<'de> Deserialize<'de> for Law {
+impl<'de> Deserialize<'de> for Distribution {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        Written::deserialize(from)?.law().map_err(serde::de::Error::custom)
+        RawSpec::deserialize(from)?.distribution().map_err(serde::de::Error::custom)
     }
 }
 
@@ -250,10 +250,10 @@ impl<'de> Deserialize<'de> for Law {
 mod tests {
     use super::*;
 
-    fn sample(law: Law) -> (f64, f64) {
+    fn sample(distribution: Distribution) -> (f64, f64) {
         let mut stream = Stream::new(7, 1, 1);
         let mut draws: Vec<f64> =
-            (0..200_000).map(|_| law.draw(&mut stream).as_secs_f64()).collect();
+            (0..200_000).map(|_| distribution.draw(&mut stream).as_secs_f64()).collect();
         draws.sort_by(f64::total_cmp);
         (draws.iter().sum::<f64>() / draws.len() as f64, draws[draws.len() / 2])
     }
@@ -261,12 +261,17 @@ mod tests {
     #[test]
     fn draws_have_the_mean_and_the_median_of_their_law() {
         let mean = Span::from_secs(2);
-        let uniform = Law::Uniform { least: Span::from_secs(1), most: Span::from_secs(3) };
-        let lognormal = Law::Lognormal { mean, cv: 1.5 };
-        for law in [Law::Constant(mean), Law::Exponential(mean), lognormal, uniform] {
-            let (average, middle) = sample(law);
-            assert!((average - 2.0).abs() < 0.03, "{law:?}: mean {average}");
-            assert!((middle / law.median().as_secs_f64() - 1.0).abs() < 0.02, "{law:?}: {middle}");
+        let uniform = Distribution::Uniform { least: Span::from_secs(1), most: Span::from_secs(3) };
+        let lognormal = Distribution::Lognormal { mean, cv: 1.5 };
+        for distribution in
+            [Distribution::Constant(mean), Distribution::Exponential(mean), lognormal, uniform]
+        {
+            let (average, middle) = sample(distribution);
+            assert!((average - 2.0).abs() < 0.03, "{distribution:?}: mean {average}");
+            assert!(
+                (middle / distribution.median().as_secs_f64() - 1.0).abs() < 0.02,
+                "{distribution:?}: {middle}"
+            );
         }
     }
 

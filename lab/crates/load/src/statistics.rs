@@ -33,7 +33,7 @@ pub struct Progress {
 
 /// The statistics of a run.
 #[derive(Debug)]
-pub(crate) struct Ledger {
+pub(crate) struct Statistics {
     pub(crate) tally: Tally,
     pub(crate) flaws: Flaws,
     /// Visitors that saw an order confirmed.
@@ -43,7 +43,7 @@ pub(crate) struct Ledger {
     counts: Progress,
 }
 
-impl Ledger {
+impl Statistics {
     pub(crate) fn new(tally: Tally) -> Self {
         // From 1 µs to an hour at two significant digits.
         let lag = Histogram::new_with_bounds(1, 3_600_000_000, 2)

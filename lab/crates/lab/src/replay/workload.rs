@@ -4,14 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bywash_config::Config;
-use bywash_scenario::{Cell, Closes, Ending, Of, Recording, Scenario, Tally, Visit};
+use bywash_scenario::{Closes, Ending, Of, Recording, ResultRow, Scenario, Tally, Visit};
 use bywash_sense::access_log::End;
 use bywash_units::{Span, Time};
 
-use super::guests::{Guest, Wish, guests};
-use super::intake::Asked;
-use super::scene::scenario;
-use super::terms::Terms;
+use super::from_log::scenario;
+use super::options::ReplayOptions;
+use super::reader::LoggedRequest;
+use super::visitors::{IntendedRequest, LoggedVisitor, group_by_visitor};
 use crate::args::Replay;
 
 /// The time after which visitors retry, if they do.
@@ -24,16 +24,16 @@ const UNKNOWN: Span = Span::from_millis(100);
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Mean {
     pub(super) time: Span,
-    pub(super) from: From,
+    pub(super) source: MeanSource,
 }
 
 /// The source of an assumed service time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum From {
+pub(super) enum MeanSource {
     /// The log: the mean of the answered requests of the class.
     Class,
     /// The command line.
-    Told,
+    CommandLine,
     /// The log: the mean of all answered requests.
     Log,
     /// No source: a fixed assumption.
@@ -41,7 +41,7 @@ pub(super) enum From {
 }
 
 /// A log as a scenario.
-pub(super) struct Night {
+pub(super) struct WorkloadModel {
     pub(super) scenario: Scenario,
     /// The load of the log.
     pub(super) rho: f64,
@@ -50,17 +50,18 @@ pub(super) struct Night {
     /// The time from its first request to its last answer.
     pub(super) lasted: Span,
     pub(super) visitors: usize,
-    pub(super) wishes: usize,
+    pub(super) intended_requests: usize,
     pub(super) gaps: Gaps,
-    pub(super) beyond: Beyond,
+    pub(super) after_last_arrival: AfterLastArrival,
     began: Span,
 }
 
-/// The wishes that begin only after the last visitor has arrived, even without waiting. They exist
-/// because in a faster replay visitors arrive closer together but think as long as before.
+/// The intended requests that begin only after the last visitor has arrived, even without waiting.
+/// They exist because in a faster replay visitors arrive closer together but think as long as
+/// before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Beyond {
-    pub(super) wishes: usize,
+pub(super) struct AfterLastArrival {
+    pub(super) intended_requests: usize,
     /// The orders among them.
     pub(super) orders: usize,
 }
@@ -68,68 +69,72 @@ pub(super) struct Beyond {
 /// The gaps in the log.
 #[derive(Debug, Default)]
 pub(super) struct Gaps {
-    /// Wishes whose service is a mean because they were not served, and below it those whose
-    /// service was not logged.
+    /// Intended requests whose service is a mean because they were not served, and below it those
+    /// whose service was not logged.
     pub(super) unserved: usize,
-    pub(super) untold: usize,
+    pub(super) unlogged: usize,
     /// The sources of the means that were used.
-    pub(super) means: BTreeSet<From>,
-    /// Visitors whose last wish was not served: their further wishes are unknown.
+    pub(super) means: BTreeSet<MeanSource>,
+    /// Visitors whose last intended request was not served: their further requests are unknown.
     pub(super) cut_short: usize,
 }
 
-impl Night {
+impl WorkloadModel {
     /// Makes a scenario of the requests of a log.
     ///
     /// # Panics
-    /// If nothing was asked.
+    /// If there are no requests.
     pub(super) fn new(
         name: &str,
         config: &Config,
-        terms: &Terms,
-        asked: &[Asked],
+        options: &ReplayOptions,
+        requests: &[LoggedRequest],
         args: &Replay,
     ) -> Self {
-        let began = asked.first().expect("the caller has read a request").began;
-        let ended = asked.iter().map(Asked::ended).max().unwrap_or(began);
+        let began = requests.first().expect("the caller has read a request").began;
+        let ended = requests.iter().map(LoggedRequest::ended).max().unwrap_or(began);
         // The times of a log have no meaning below a second.
         let lasted = less(ended, began).max(Span::from_secs(1));
-        let means = means(asked, terms);
-        let guests = guests(asked);
-        let recorder = Recorder { asked, terms, means: &means, began };
-        let recording = recorder.record(&guests);
+        let means = means(requests, options);
+        let visitors = group_by_visitor(requests);
+        let recorder = Recorder { requests, options, means: &means, began };
+        let recording = recorder.record(&visitors);
         let per_worker = |work: Span, time: Span| {
-            work.as_secs_f64() / (f64::from(terms.workers) * time.as_secs_f64())
+            work.as_secs_f64() / (f64::from(options.workers) * time.as_secs_f64())
         };
         let rho = per_worker(recording.work(), lasted).max(f64::MIN_POSITIVE);
         let minute = Span::from_secs(60);
-        let busiest = recorder.busiest(&guests, minute).filter(|_| lasted > minute * 2);
+        let busiest = recorder.busiest(&visitors, minute).filter(|_| lasted > minute * 2);
         Self {
             rho,
             busiest: busiest.map(|work| per_worker(work, minute)),
             lasted,
             visitors: recording.len(),
-            wishes: recording.visits().len(),
-            gaps: recorder.gaps(&guests),
-            beyond: recorder.beyond(&guests, lasted, args.speed),
-            scenario: scenario(name, config, terms, &means, recording, (rho, lasted), args),
+            intended_requests: recording.visits().len(),
+            gaps: recorder.gaps(&visitors),
+            after_last_arrival: recorder.after_last_arrival(&visitors, lasted, args.speed),
+            scenario: scenario(name, config, options, &means, recording, (rho, lasted), args),
             began,
         }
     }
 
     /// Returns the outcome of the requests in the log, as a row next to those of the replay.
-    pub(super) fn as_it_was(&self, asked: &[Asked], terms: &Terms) -> Cell {
+    pub(super) fn logged_row(
+        &self,
+        requests: &[LoggedRequest],
+        options: &ReplayOptions,
+    ) -> ResultRow {
         let scenario = &self.scenario;
         let mut tally = Tally::new(scenario, self.rho, self.lasted);
         for index in 0..self.visitors {
             let visitor = scenario.visitor(1, index as u64, Time::ZERO);
             tally.session(scenario, &visitor, Time::ZERO, self.rho);
         }
-        for request in asked {
+        for request in requests {
             let class = usize::from(request.class);
             let at = |when: Span| Time::ZERO + less(when, self.began);
             tally.generated(class, at(request.began));
-            let of = Of { class, order: terms.is_order(request) };
+            let of = Of { class, order: options.is_order(request) };
             let (ended, ending) = (at(request.ended()), ending(request.end));
             tally.ended(of, ended, request.took(), ending);
             let mean = scenario.classes[class].service.mean();
@@ -142,13 +147,13 @@ impl Night {
                 Ending::Dropped => {}
             }
         }
-        if self.gaps.untold > 0 {
+        if self.gaps.unlogged > 0 {
             tally.wasted_unknown();
         }
         // A log without departures comes from a server that does not detect them.
-        let departures = asked.iter().any(|request| request.end == End::Left);
+        let departures = requests.iter().any(|request| request.end == End::Left);
         let closes = if departures { Closes::Visible } else { Closes::Hidden };
-        Tally::cell(&[tally], scenario, "as it was", self.rho, closes)
+        Tally::result_row(&[tally], scenario, "as it was", self.rho, closes)
     }
 }
 
@@ -166,17 +171,19 @@ fn less(later: Span, earlier: Span) -> Span {
 }
 
 /// Returns the service time that a request reveals: only an answered request has the whole of it.
-fn measured(asked: &Asked) -> Option<Span> {
-    match asked.end {
-        End::Answered(_) | End::Late(_) | End::Untold => asked.service,
+fn measured(request: &LoggedRequest) -> Option<Span> {
+    match request.end {
+        End::Answered(_) | End::Late(_) | End::Untold => request.service,
         End::Refused | End::Left | End::Failed => None,
     }
 }
 
 /// Returns the mean service of each class.
-fn means(asked: &[Asked], terms: &Terms) -> Vec<Mean> {
-    let mut sums = vec![(0.0, 0_u64); terms.orders.len()];
-    for (class, service) in asked.iter().filter_map(|asked| Some((asked.class, measured(asked)?))) {
+fn means(requests: &[LoggedRequest], options: &ReplayOptions) -> Vec<Mean> {
+    let mut sums = vec![(0.0, 0_u64); options.orders.len()];
+    for (class, service) in
+        requests.iter().filter_map(|request| Some((request.class, measured(request)?)))
+    {
         let (sum, count) = &mut sums[usize::from(class)];
         *sum += service.as_secs_f64();
         *count += 1;
@@ -186,91 +193,103 @@ fn means(asked: &[Asked], terms: &Terms) -> Vec<Mean> {
     let all = mean(sums.iter().fold((0.0, 0), |all, one| (all.0 + one.0, all.1 + one.1)));
     let of = |(class, sum): (usize, &(f64, u64))| {
         let candidates = [
-            (mean(*sum), From::Class),
-            (terms.given[class], From::Told),
-            (terms.any, From::Told),
-            (all, From::Log),
+            (mean(*sum), MeanSource::Class),
+            (options.given[class], MeanSource::CommandLine),
+            (options.any, MeanSource::CommandLine),
+            (all, MeanSource::Log),
         ];
-        let known = candidates.into_iter().find_map(|(time, from)| Some((time?, from)));
-        let (time, from) = known.unwrap_or((UNKNOWN, From::Nothing));
-        Mean { time, from }
+        let known = candidates.into_iter().find_map(|(time, source)| Some((time?, source)));
+        let (time, source) = known.unwrap_or((UNKNOWN, MeanSource::Nothing));
+        Mean { time, source }
     };
     sums.iter().enumerate().map(of).collect()
 }
 
-/// Converts wishes to visits.
+/// Converts intended requests to visits.
 struct Recorder<'a> {
-    asked: &'a [Asked],
-    terms: &'a Terms,
+    requests: &'a [LoggedRequest],
+    options: &'a ReplayOptions,
     means: &'a [Mean],
     began: Span,
 }
 
 impl Recorder<'_> {
-    fn record(&self, guests: &[Guest]) -> Recording {
+    fn record(&self, visitors: &[LoggedVisitor]) -> Recording {
         let mut recording = Recording::default();
-        for guest in guests {
-            let Some(first) = guest.wishes.first() else { continue };
-            let came = less(self.asked[first.first as usize].began, self.began);
-            let nexts = guest.wishes.iter().skip(1).copied().map(Some).chain([None]);
-            let visits = guest.wishes.iter().zip(nexts).map(|(wish, next)| self.visit(*wish, next));
+        for visitor in visitors {
+            let Some(first) = visitor.intended_requests.first() else { continue };
+            let came = less(self.requests[first.first as usize].began, self.began);
+            let nexts = visitor.intended_requests.iter().skip(1).copied().map(Some).chain([None]);
+            let visits = visitor
+                .intended_requests
+                .iter()
+                .zip(nexts)
+                .map(|(intended, next)| self.visit(*intended, next));
             recording.add(Time::ZERO + came, visits);
         }
         recording
     }
 
-    fn visit(&self, wish: Wish, next: Option<Wish>) -> Visit {
-        let asked = &self.asked[wish.last as usize];
-        let think = next
-            .map_or(Span::ZERO, |next| less(self.asked[next.first as usize].began, asked.ended()));
-        let order = self.terms.is_order(asked);
-        Visit { class: usize::from(asked.class), demand: self.demand(wish), think, order }
+    fn visit(&self, intended: IntendedRequest, next: Option<IntendedRequest>) -> Visit {
+        let request = &self.requests[intended.last as usize];
+        let think = next.map_or(Span::ZERO, |next| {
+            less(self.requests[next.first as usize].began, request.ended())
+        });
+        let order = self.options.is_order(request);
+        Visit { class: usize::from(request.class), demand: self.demand(intended), think, order }
     }
 
-    fn demand(&self, wish: Wish) -> Span {
-        let asked = &self.asked[wish.last as usize];
-        measured(asked).unwrap_or(self.means[usize::from(asked.class)].time)
+    fn demand(&self, intended: IntendedRequest) -> Span {
+        let request = &self.requests[intended.last as usize];
+        measured(request).unwrap_or(self.means[usize::from(request.class)].time)
     }
 
-    fn gaps(&self, guests: &[Guest]) -> Gaps {
+    fn gaps(&self, visitors: &[LoggedVisitor]) -> Gaps {
         let mut gaps = Gaps::default();
-        let ended = |wish: &Wish| &self.asked[wish.last as usize];
-        for asked in guests.iter().flat_map(|guest| &guest.wishes).map(ended) {
-            if measured(asked).is_none() {
-                gaps.unserved += usize::from(asked.is_vain());
-                gaps.untold += usize::from(!asked.is_vain());
-                gaps.means.insert(self.means[usize::from(asked.class)].from);
+        let ended = |intended: &IntendedRequest| &self.requests[intended.last as usize];
+        for request in visitors.iter().flat_map(|visitor| &visitor.intended_requests).map(ended) {
+            if measured(request).is_none() {
+                gaps.unserved += usize::from(request.is_unserved());
+                gaps.unlogged += usize::from(!request.is_unserved());
+                gaps.means.insert(self.means[usize::from(request.class)].source);
             }
         }
-        let last = |guest: &Guest| guest.wishes.last().is_some_and(|wish| ended(wish).is_vain());
-        gaps.cut_short = guests.iter().filter(|guest| last(guest)).count();
+        let last = |visitor: &LoggedVisitor| {
+            visitor.intended_requests.last().is_some_and(|intended| ended(intended).is_unserved())
+        };
+        gaps.cut_short = visitors.iter().filter(|visitor| last(visitor)).count();
         gaps
     }
 
-    fn beyond(&self, guests: &[Guest], lasted: Span, speed: f64) -> Beyond {
-        let mut beyond = Beyond::default();
-        let began = |wish: &Wish| self.asked[wish.first as usize].began;
-        for guest in guests {
-            let Some(came) = guest.wishes.first().map(began) else { continue };
+    fn after_last_arrival(
+        &self,
+        visitors: &[LoggedVisitor],
+        lasted: Span,
+        speed: f64,
+    ) -> AfterLastArrival {
+        let mut after_last_arrival = AfterLastArrival::default();
+        let began = |intended: &IntendedRequest| self.requests[intended.first as usize].began;
+        for visitor in visitors {
+            let Some(came) = visitor.intended_requests.first().map(began) else { continue };
             let comes = less(came, self.began).scale(1.0 / speed);
-            for wish in &guest.wishes {
-                if comes + less(began(wish), came) > lasted.scale(1.0 / speed) {
-                    beyond.wishes += 1;
-                    let order = self.terms.is_order(&self.asked[wish.last as usize]);
-                    beyond.orders += usize::from(order);
+            for intended in &visitor.intended_requests {
+                if comes + less(began(intended), came) > lasted.scale(1.0 / speed) {
+                    after_last_arrival.intended_requests += 1;
+                    let order = self.options.is_order(&self.requests[intended.last as usize]);
+                    after_last_arrival.orders += usize::from(order);
                 }
             }
         }
-        beyond
+        after_last_arrival
     }
 
     /// Returns the work requested in the busiest stretch of this length.
-    fn busiest(&self, guests: &[Guest], stretch: Span) -> Option<Span> {
+    fn busiest(&self, visitors: &[LoggedVisitor], stretch: Span) -> Option<Span> {
         let mut work: BTreeMap<u64, Span> = BTreeMap::new();
-        for wish in guests.iter().flat_map(|guest| &guest.wishes) {
-            let began = less(self.asked[wish.first as usize].began, self.began);
+        for intended in visitors.iter().flat_map(|visitor| &visitor.intended_requests) {
+            let began = less(self.requests[intended.first as usize].began, self.began);
             let sum = work.entry(began.as_nanos() / stretch.as_nanos()).or_default();
-            *sum += self.demand(*wish);
+            *sum += self.demand(*intended);
         }
         work.into_values().max()
     }
@@ -280,7 +299,7 @@ impl Recorder<'_> {
 mod tests {
     use clap::Parser;
 
-    use super::super::intake::Intake;
+    use super::super::reader::LogContent;
     use super::*;
 
     const CONFIG: &str = "version = 1\nupstream.server = 'http://127.0.0.1:1'\n\
@@ -335,21 +354,24 @@ mod tests {
         .concat()
     }
 
-    fn night(log: &str, more: &[&str]) -> (Night, Vec<Asked>, Terms) {
+    fn model(log: &str, more: &[&str]) -> (WorkloadModel, Vec<LoggedRequest>, ReplayOptions) {
         let (config, args) = (config(), args(more));
-        let terms = Terms::new(&args, &config).unwrap();
-        let asked = Intake::of(log.as_bytes(), &config, 99).unwrap().asked;
-        (Night::new("log", &config, &terms, &asked, &args), asked, terms)
+        let options = ReplayOptions::new(&args, &config).unwrap();
+        let requests = LogContent::of(log.as_bytes(), &config, 99).unwrap().requests;
+        (WorkloadModel::new("log", &config, &options, &requests, &args), requests, options)
     }
 
     #[test]
     fn the_load_is_the_work_that_was_asked_for_on_the_workers_for_as_long_as_it_lasted() {
         // The refused purchase costs the mean of the two others: 1 + 2 + 2 + 1.5 + 1 + 3 s, on two
         // workers for ten seconds.
-        let (one, ..) = night(&log(), &[]);
+        let (one, ..) = model(&log(), &[]);
         assert!((one.rho - 10.5 / 20.0).abs() < 1e-9, "{}", one.rho);
-        assert_eq!((one.visitors, one.wishes, one.gaps.unserved, one.gaps.cut_short), (3, 6, 1, 1));
-        let (two, ..) = night(&log(), &["--speed", "2", "--workers", "1"]);
+        assert_eq!(
+            (one.visitors, one.intended_requests, one.gaps.unserved, one.gaps.cut_short),
+            (3, 6, 1, 1)
+        );
+        let (two, ..) = model(&log(), &["--speed", "2", "--workers", "1"]);
         assert!((two.rho - 10.5 / 10.0).abs() < 1e-9, "{}", two.rho);
         assert!((two.scenario.rho[0] - 2.1).abs() < 1e-9);
         assert_eq!(two.scenario.duration(2.1), Span::from_secs(5));
@@ -357,30 +379,31 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_after_the_faster_arrivals_are_over_is_known() {
-        let beyond = |speed: &str| night(&log(), &["--speed", speed]).0.beyond;
-        assert_eq!(beyond("1"), Beyond::default());
+        let after_last_arrival =
+            |speed: &str| model(&log(), &["--speed", speed]).0.after_last_arrival;
+        assert_eq!(after_last_arrival("1"), AfterLastArrival::default());
         // Arrivals end after 2.5 s. Both purchases follow, by 3 s and more, requests that arrived
         // at once.
-        assert_eq!(beyond("4"), Beyond { wishes: 2, orders: 2 });
+        assert_eq!(after_last_arrival("4"), AfterLastArrival { intended_requests: 2, orders: 2 });
     }
 
     #[test]
-    fn an_order_is_a_success_of_a_class_that_earns_and_a_refused_one_was_wished_for() {
+    fn an_order_is_a_success_of_a_class_that_earns_and_a_refused_one_was_intended() {
         let orders = |more: &[&str]| {
-            let (night, ..) = night(&log(), more);
-            let visitor = |index| night.scenario.visitor(1, index, Time::ZERO);
+            let (model, ..) = model(&log(), more);
+            let visitor = |index| model.scenario.visitor(1, index, Time::ZERO);
             [0, 1, 2].map(|index| visitor(index).planned_orders())
         };
         assert_eq!(orders(&[]), [1, 1, 0]);
         assert_eq!(orders(&["--order", "look"]), [1, 1, 1]);
-        let (night, ..) = night(&log(), &[]);
-        assert!((night.scenario.classes[1].earns.get() - 20.0).abs() < 1e-9);
+        let (model, ..) = model(&log(), &[]);
+        assert!((model.scenario.classes[1].earns.get() - 20.0).abs() < 1e-9);
     }
 
     #[test]
     fn as_it_was_counts_what_the_log_says() {
-        let (night, asked, terms) = night(&log(), &[]);
-        let cell = night.as_it_was(&asked, &terms);
+        let (model, requests, options) = model(&log(), &[]);
+        let cell = model.logged_row(&requests, &options);
         assert_eq!((cell.generated, cell.completed, cell.dropped), (6, 5, 1));
         assert_eq!((cell.orders, cell.orders_planned), (1, 2));
         assert!((cell.useful_work - 9.0 / 10.5).abs() < 1e-9, "{}", cell.useful_work);
@@ -389,13 +412,13 @@ mod tests {
 
     #[test]
     fn she_thinks_from_an_answer_to_her_next_request() {
-        let (night, ..) = night(&log(), &[]);
-        let mut visitor = night.scenario.visitor(1, 0, Time::ZERO);
-        let attempt = visitor.attempt(&night.scenario);
+        let (model, ..) = model(&log(), &[]);
+        let mut visitor = model.scenario.visitor(1, 0, Time::ZERO);
+        let attempt = visitor.attempt(&model.scenario);
         assert_eq!((attempt.class, attempt.demand), (0, Span::from_secs(1)));
-        let next = visitor.ended(&night.scenario, Ending::Completed);
+        let next = visitor.ended(&model.scenario, Ending::Completed);
         assert_eq!(next, bywash_scenario::Next::After(Span::from_secs(2)));
-        let attempt = visitor.attempt(&night.scenario);
+        let attempt = visitor.attempt(&model.scenario);
         assert_eq!(attempt.patience, Span::from_secs(3), "the patience of its class");
     }
 
@@ -403,23 +426,27 @@ mod tests {
     fn what_the_log_does_not_tell_is_taken_from_what_is_said_before_it_is_assumed() {
         let refused = line("a", "GET /rare", ("shed", 503), 9.0, 0);
         let time = |log: &str, more: &[&str]| {
-            let (night, ..) = night(log, more);
-            (night.scenario.classes[2].service.mean(), night.gaps.means.into_iter().next())
+            let (model, ..) = model(log, more);
+            (model.scenario.classes[2].service.mean(), model.gaps.means.into_iter().next())
         };
         let both = log() + &refused;
         let all = Span::from_millis(1800);
-        assert_eq!(time(&both, &[]), (all, Some(From::Class)), "the purchase has one of its class");
+        assert_eq!(
+            time(&both, &[]),
+            (all, Some(MeanSource::Class)),
+            "the purchase has one of its class"
+        );
         let of = |more: &[&str]| time(&refused, more);
-        assert_eq!(of(&[]), (UNKNOWN, Some(From::Nothing)));
+        assert_eq!(of(&[]), (UNKNOWN, Some(MeanSource::Nothing)));
         let (any, one) = (["--service", "1s"], ["--service", "rare=2s", "--service", "1s"]);
-        assert_eq!(of(&any), (Span::from_secs(1), Some(From::Told)));
-        assert_eq!(of(&one), (Span::from_secs(2), Some(From::Told)));
+        assert_eq!(of(&any), (Span::from_secs(1), Some(MeanSource::CommandLine)));
+        assert_eq!(of(&one), (Span::from_secs(2), Some(MeanSource::CommandLine)));
     }
 
     #[test]
     fn everything_that_does_not_fit_the_configuration_is_told_at_once() {
         let args = args(&["--order", "sell", "--service", "cook=1s"]);
-        let wrong = Terms::new(&args, &config()).unwrap_err();
+        let wrong = ReplayOptions::new(&args, &config()).unwrap_err();
         assert!(wrong.contains("--order sell") && wrong.contains("--service cook"), "{wrong}");
         assert!(wrong.contains("look, buy, rare, other"), "{wrong}");
     }

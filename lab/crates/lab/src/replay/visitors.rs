@@ -1,4 +1,4 @@
-//! Groups requests into visitors, in order, and requests of a visitor into wishes.
+//! Groups requests into visitors, in order, and requests of a visitor into intended requests.
 //!
 //! A session ends after half an hour without a request. Our log names a session only from its
 //! second request on, because the first has no cookie yet. A session that appears for the first
@@ -7,16 +7,16 @@
 //! that no session continues is a visitor of one request. In the common formats, an address and a
 //! browser together are a visitor.
 //!
-//! A wish is what a visitor wants. A request that was refused, given up or broken off and the same
-//! visitor's next request for the same target belong to one wish: the replay decides about retries
-//! itself.
+//! An intended request is what a visitor wants. A request that was refused, given up or broken off
+//! and the same visitor's next request for the same target belong to one intended request: the
+//! replay decides about retries itself.
 
 use std::collections::HashMap;
 
 use bywash_sense::access_log::{End, Who};
 use bywash_units::Span;
 
-use super::intake::Asked;
+use super::reader::LoggedRequest;
 
 /// The time without a request after which a session is over.
 const SILENCE: Span = Span::from_secs(30 * 60);
@@ -25,107 +25,114 @@ const SILENCE: Span = Span::from_secs(30 * 60);
 /// first, so one that is further back has most probably gone.
 const LOOKED_AT: usize = 64;
 
-/// A visitor: their wishes, by index into the requests.
+/// A visitor: their intended requests, by index into the requests.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Guest {
-    pub(super) wishes: Vec<Wish>,
+pub(super) struct LoggedVisitor {
+    pub(super) intended_requests: Vec<IntendedRequest>,
 }
 
-/// A wish of a visitor: its first request, and its last.
+/// An intended request of a visitor: its first request, and its last.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Wish {
+pub(super) struct IntendedRequest {
     pub(super) first: u32,
     pub(super) last: u32,
 }
 
 /// Groups requests, sorted by their beginning, into visitors, sorted by their arrival.
-pub(super) fn guests(asked: &[Asked]) -> Vec<Guest> {
-    let mut door =
-        Door { asked, guests: Vec::new(), known: HashMap::new(), strangers: HashMap::new() };
-    for (index, request) in asked.iter().enumerate() {
-        let guest = door.whose(request);
-        door.joins(guest, index);
+pub(super) fn group_by_visitor(requests: &[LoggedRequest]) -> Vec<LoggedVisitor> {
+    let mut grouping = Grouping {
+        requests,
+        visitors: Vec::new(),
+        known: HashMap::new(),
+        strangers: HashMap::new(),
+    };
+    for (index, request) in requests.iter().enumerate() {
+        let visitor = grouping.visitor_of(request);
+        grouping.add_request(visitor, index);
     }
-    door.guests
+    grouping.visitors
 }
 
-struct Door<'a> {
-    asked: &'a [Asked],
-    guests: Vec<Guest>,
+struct Grouping<'a> {
+    requests: &'a [LoggedRequest],
+    visitors: Vec<LoggedVisitor>,
     /// The visitor of each session or browser.
     known: HashMap<u64, usize>,
     /// The strangers that are not continued yet, by address, the newest last.
     strangers: HashMap<u64, Vec<usize>>,
 }
 
-impl Door<'_> {
-    fn whose(&mut self, request: &Asked) -> usize {
+impl Grouping<'_> {
+    fn visitor_of(&mut self, request: &LoggedRequest) -> usize {
         let (key, address) = match request.who {
             Who::Stranger { address } => {
-                let guest = self.new_guest();
-                self.strangers.entry(address).or_default().push(guest);
-                return guest;
+                let visitor = self.new_visitor();
+                self.strangers.entry(address).or_default().push(visitor);
+                return visitor;
             }
             Who::Session { session, address } => (session, Some(address)),
             Who::Browser { browser, .. } | Who::Robot { browser, .. } => (browser, None),
-            Who::Untold => return self.new_guest(),
+            Who::Untold => return self.new_visitor(),
         };
         let known = self.known.get(&key).copied();
-        if let Some(guest) = known.filter(|guest| self.is_here(*guest, request)) {
-            return guest;
+        if let Some(visitor) = known.filter(|visitor| self.is_active(*visitor, request)) {
+            return visitor;
         }
         let stranger = address.filter(|_| known.is_none());
         let stranger = stranger.and_then(|address| self.stranger(address, request));
-        let guest = stranger.unwrap_or_else(|| self.new_guest());
-        self.known.insert(key, guest);
-        guest
+        let visitor = stranger.unwrap_or_else(|| self.new_visitor());
+        self.known.insert(key, visitor);
+        visitor
     }
 
-    fn new_guest(&mut self) -> usize {
-        self.guests.push(Guest::default());
-        self.guests.len() - 1
+    fn new_visitor(&mut self) -> usize {
+        self.visitors.push(LoggedVisitor::default());
+        self.visitors.len() - 1
     }
 
     /// Returns the last request of a visitor.
-    fn last(&self, guest: usize) -> Option<&Asked> {
-        self.guests[guest].wishes.last().map(|wish| &self.asked[wish.last as usize])
+    fn last(&self, visitor: usize) -> Option<&LoggedRequest> {
+        self.visitors[visitor]
+            .intended_requests
+            .last()
+            .map(|intended| &self.requests[intended.last as usize])
     }
 
-    fn is_here(&self, guest: usize, request: &Asked) -> bool {
-        self.last(guest).is_some_and(|last| request.began <= last.ended() + SILENCE)
+    fn is_active(&self, visitor: usize, request: &LoggedRequest) -> bool {
+        self.last(visitor).is_some_and(|last| request.began <= last.ended() + SILENCE)
     }
 
     /// Finds and removes the stranger that a new session at this address continues.
-    fn stranger(&mut self, address: u64, request: &Asked) -> Option<usize> {
+    fn stranger(&mut self, address: u64, request: &LoggedRequest) -> Option<usize> {
         let there = self.strangers.get(&address)?;
-        let was_answered = |guest: &usize| {
-            let last = self.last(*guest);
+        let was_answered = |visitor: &usize| {
+            let last = self.last(*visitor);
             last.is_some_and(|last| {
                 matches!(last.end, End::Answered(..400) | End::Late(..400) | End::Untold)
                     && last.ended() <= request.began
             })
         };
         let back = there.iter().rev().take(LOOKED_AT).position(was_answered)?;
-        let place = there.len() - 1 - back;
-        let guest = there[place];
-        if !self.is_here(guest, request) {
+        let position = there.len() - 1 - back;
+        let visitor = there[position];
+        if !self.is_active(visitor, request) {
             return None;
         }
-        self.strangers.get_mut(&address)?.remove(place);
-        Some(guest)
+        self.strangers.get_mut(&address)?.remove(position);
+        Some(visitor)
     }
 
-    fn joins(&mut self, guest: usize, index: usize) {
+    fn add_request(&mut self, visitor: usize, index: usize) {
         let index = index as u32;
-        let request = &self.asked[index as usize];
-        let again = |before: &Asked| {
-            before.target == request.target && before.class == request.class && before.is_vain()
+        let request = &self.requests[index as usize];
+        let again = |before: &LoggedRequest| {
+            before.target == request.target && before.class == request.class && before.is_unserved()
         };
-        let is_again = self.last(guest).is_some_and(again);
-        let wishes = &mut self.guests[guest].wishes;
-        match wishes.last_mut().filter(|_| is_again) {
-            Some(wish) => wish.last = index,
-            None => wishes.push(Wish { first: index, last: index }),
+        let is_again = self.last(visitor).is_some_and(again);
+        let intended_requests = &mut self.visitors[visitor].intended_requests;
+        match intended_requests.last_mut().filter(|_| is_again) {
+            Some(intended) => intended.last = index,
+            None => intended_requests.push(IntendedRequest { first: index, last: index }),
         }
     }
 }
@@ -134,8 +141,8 @@ impl Door<'_> {
 mod tests {
     use super::*;
 
-    fn at(second: u64, who: Who, end: End) -> Asked {
-        Asked {
+    fn at(second: u64, who: Who, end: End) -> LoggedRequest {
+        LoggedRequest {
             began: Span::from_secs(second),
             grain: Span::from_millis(1),
             class: 0,
@@ -158,10 +165,12 @@ mod tests {
         Who::Stranger { address: 1 }
     }
 
-    /// Returns the last request of each wish of each visitor.
-    fn of(asked: &[Asked]) -> Vec<Vec<u32>> {
-        let lasts = |guest: Guest| guest.wishes.iter().map(|wish| wish.last).collect();
-        guests(asked).into_iter().map(lasts).collect()
+    /// Returns the last request of each intended request of each visitor.
+    fn of(requests: &[LoggedRequest]) -> Vec<Vec<u32>> {
+        let lasts = |visitor: LoggedVisitor| {
+            visitor.intended_requests.iter().map(|intended| intended.last).collect()
+        };
+        group_by_visitor(requests).into_iter().map(lasts).collect()
     }
 
     #[test]
@@ -192,19 +201,22 @@ mod tests {
         let come = [at(0, stranger(), OK), at(1900, session(5), OK)];
         assert_eq!(of(&come), [vec![0], vec![1]]);
         // The stranger is still being answered.
-        let slow = Asked { service: Some(Span::from_secs(9)), ..at(0, stranger(), OK) };
+        let slow = LoggedRequest { service: Some(Span::from_secs(9)), ..at(0, stranger(), OK) };
         assert_eq!(of(&[slow, at(1, session(5), OK)]), [vec![0], vec![1]]);
     }
 
     #[test]
-    fn what_was_tried_again_after_a_failure_was_one_wish() {
+    fn what_was_tried_again_after_a_failure_was_one_intended_request() {
         let browser = Who::Browser { browser: 3, address: 1 };
         for end in [End::Refused, End::Left, End::Failed] {
             let come = [at(0, browser, end), at(1, browser, end), at(2, browser, OK)];
-            let wish = Wish { first: 0, last: 2 };
-            assert_eq!(guests(&come), [Guest { wishes: vec![wish] }]);
+            let intended = IntendedRequest { first: 0, last: 2 };
+            assert_eq!(
+                group_by_visitor(&come),
+                [LoggedVisitor { intended_requests: vec![intended] }]
+            );
         }
-        let other = Asked { target: 8, ..at(1, browser, OK) };
+        let other = LoggedRequest { target: 8, ..at(1, browser, OK) };
         assert_eq!(of(&[at(0, browser, End::Refused), other]), [vec![0, 1]]);
         assert_eq!(of(&[at(0, browser, OK), at(1, browser, OK)]), [vec![0, 1]]);
     }

@@ -5,7 +5,7 @@
 
 use std::array;
 
-use super::{BATCH, SESSIONS, Site, Way};
+use super::{BATCH, PolicyCase, SESSIONS, Site};
 use bywash_engine::Bounds;
 use bywash_engine::{
     Action, AddressKey, AttemptKey, Class, ClassId, ClassSet, End, Engine, Event, Learn, Meter,
@@ -15,9 +15,9 @@ use bywash_units::{Share, Span, Time, Utility};
 
 /// splitmix64: random numbers that are the same in each run.
 #[derive(Debug)]
-pub struct Dice(u64);
+pub struct SplitMix64(u64);
 
-impl Dice {
+impl SplitMix64 {
     /// Every seed is a good one.
     pub const fn new(seed: u64) -> Self {
         Self(seed)
@@ -72,25 +72,25 @@ fn classes(site: Site) -> Vec<Class> {
 pub type Batch = [(RequestId, Request); BATCH];
 
 /// An engine with one slot, which is taken, and a full queue.
-pub struct Crowd {
+pub struct LoadedEngine {
     engine: Engine,
-    way: Way,
+    case: PolicyCase,
     now: Time,
-    dice: Dice,
+    rng: SplitMix64,
     sessions: u64,
     actions: Vec<Action>,
     /// By number: what was last asked under it.
     requests: Vec<Request>,
     waiting: Vec<RequestId>,
     /// By number: its index in `waiting`.
-    places: Vec<u32>,
+    positions: Vec<u32>,
     running: RequestId,
     free: Vec<RequestId>,
 }
 
-impl Crowd {
+impl LoadedEngine {
     /// So many wait, and no more may.
-    pub fn new(way: Way, waiting: u32) -> Self {
+    pub fn new(case: PolicyCase, waiting: u32) -> Self {
         let sessions = waiting.min(SESSIONS);
         let ttl = Span::from_secs(100 * 365 * 86_400);
         let learn = Learn { every: SELDOM, ..Learn::default() };
@@ -98,41 +98,41 @@ impl Crowd {
             Options { limit: 1.into(), sessions, session_ttl: ttl, learn, ..Options::default() };
         let numbers = waiting + 1 + BATCH as u32;
         let nothing = Request::of(BROWSE);
-        let mut crowd = Self {
-            engine: engine(way, waiting, options),
-            way,
+        let mut loaded = Self {
+            engine: engine(case, waiting, options),
+            case,
             now: Time::ZERO,
-            dice: Dice::new(1),
+            rng: SplitMix64::new(1),
             sessions: u64::from(sessions),
             actions: Vec::with_capacity(2 * BATCH),
             requests: vec![nothing; numbers as usize],
             waiting: Vec::with_capacity(numbers as usize),
-            places: vec![0; numbers as usize],
+            positions: vec![0; numbers as usize],
             running: RequestId(0),
             free: (0..numbers).map(RequestId).collect(),
         };
-        crowd.shuffle_numbers();
-        crowd.meet_classes();
-        crowd.learn();
-        crowd.fill(waiting);
-        crowd
+        loaded.shuffle_numbers();
+        loaded.meet_classes();
+        loaded.learn();
+        loaded.fill(waiting);
+        loaded
     }
 
     fn shuffle_numbers(&mut self) {
         for i in (1..self.free.len()).rev() {
-            self.free.swap(i, self.dice.below(i as u64 + 1) as usize);
+            self.free.swap(i, self.rng.below(i as u64 + 1) as usize);
         }
     }
 
     /// Of every class that there may be one runs: room for what is known of it is made then.
     fn meet_classes(&mut self) {
-        if self.way.site == Site::Small {
+        if self.case.site == Site::Small {
             return;
         }
         for class in (0..ClassSet::MOST as u8).map(ClassId) {
             self.enter(Request::of(class));
             let id = self.running;
-            self.tell(Event::Finished { id, end: End::ANSWERED });
+            self.notify(Event::Finished { id, end: End::ANSWERED });
             self.free.push(id);
         }
     }
@@ -141,9 +141,9 @@ impl Crowd {
     fn learn(&mut self) {
         for session in 0..LESSONS {
             let session = SessionKey(spread(session));
-            self.tell(Event::served(session, BROWSE));
+            self.notify(Event::served(session, BROWSE));
             self.enter(Request { session: Some(session), ..Request::of(PAY) });
-            self.tell(Event::Served {
+            self.notify(Event::Served {
                 session,
                 service: Service::content(PAY),
                 signals: Signals::NONE,
@@ -151,7 +151,7 @@ impl Crowd {
                 in_time: true,
             });
             let id = self.running;
-            self.tell(Event::Finished { id, end: End::ANSWERED });
+            self.notify(Event::Finished { id, end: End::ANSWERED });
             self.free.push(id);
         }
         self.now = self.now + SELDOM;
@@ -160,7 +160,7 @@ impl Crowd {
     fn fill(&mut self, waiting: u32) {
         for session in 0..self.sessions {
             let session = SessionKey(spread(session));
-            self.tell(Event::served(session, BROWSE));
+            self.notify(Event::served(session, BROWSE));
         }
         let first = self.stranger();
         self.enter(first);
@@ -169,15 +169,15 @@ impl Crowd {
             let request = if i % 2 == 0 { self.stranger() } else { self.known(i % 4 == 1) };
             self.enter(request);
         }
-        if self.way.overloaded {
-            self.tell(Event::Read(Reading { meter: Meter::Cpu, share: Share::ALL }));
+        if self.case.overloaded {
+            self.notify(Event::Read(Reading { meter: Meter::Cpu, share: Share::ALL }));
         }
-        assert_eq!(self.waiting.len(), waiting as usize, "{}: the queue is not full", self.way);
+        assert_eq!(self.waiting.len(), waiting as usize, "{}: the queue is not full", self.case);
     }
 
     /// A first request, under a session that is made up.
     fn stranger(&mut self) -> Request {
-        let [session, address, attempt] = array::from_fn(|_| self.dice.next());
+        let [session, address, attempt] = array::from_fn(|_| self.rng.next());
         let class = self.any(BROWSE);
         Request {
             session: Some(SessionKey(session)),
@@ -189,20 +189,20 @@ impl Crowd {
 
     /// A request of a session that was served before.
     fn known(&mut self, pays: bool) -> Request {
-        let session = SessionKey(spread(self.dice.below(self.sessions)));
+        let session = SessionKey(spread(self.rng.below(self.sessions)));
         let class = self.any(if pays { PAY } else { BROWSE });
-        let attempt = Some(AttemptKey(self.dice.next()));
+        let attempt = Some(AttemptKey(self.rng.next()));
         Request { session: Some(session), attempt, ..Request::of(class) }
     }
 
     /// Any class that is as this one.
     fn any(&mut self, class: ClassId) -> ClassId {
-        let alike = if self.way.site == Site::Small { 1 } else { ClassSet::MOST as u64 / 2 };
-        ClassId(class.0 + 2 * self.dice.below(alike) as u8)
+        let alike = if self.case.site == Site::Small { 1 } else { ClassSet::MOST as u64 / 2 };
+        ClassId(class.0 + 2 * self.rng.below(alike) as u8)
     }
 
     /// Says `event` and keeps the books; not for what is measured.
-    fn tell(&mut self, event: Event) {
+    fn notify(&mut self, event: Event) {
         self.engine.on_event(self.now, event, &mut self.actions);
         self.settle();
     }
@@ -212,11 +212,11 @@ impl Crowd {
         for i in 0..self.actions.len() {
             match self.actions[i] {
                 Action::Dispatch { id, .. } => {
-                    self.no_longer_waits(id);
+                    self.dequeue(id);
                     self.running = id;
                 }
                 Action::Shed { id, .. } => {
-                    self.no_longer_waits(id);
+                    self.dequeue(id);
                     self.free.push(id);
                 }
                 Action::Cancel { .. } | Action::Terminate { .. } => {
@@ -234,29 +234,29 @@ impl Crowd {
         self.free.pop().expect("there are numbers for the queue, the slot and one batch")
     }
 
-    fn waits(&mut self, id: RequestId, request: Request) {
+    fn enqueue(&mut self, id: RequestId, request: Request) {
         self.requests[id.0 as usize] = request;
-        self.places[id.0 as usize] = self.waiting.len() as u32;
+        self.positions[id.0 as usize] = self.waiting.len() as u32;
         self.waiting.push(id);
     }
 
-    fn no_longer_waits(&mut self, id: RequestId) {
-        let place = self.places[id.0 as usize];
-        self.waiting.swap_remove(place as usize);
-        if let Some(moved) = self.waiting.get(place as usize) {
-            self.places[moved.0 as usize] = place;
+    fn dequeue(&mut self, id: RequestId) {
+        let position = self.positions[id.0 as usize];
+        self.waiting.swap_remove(position as usize);
+        if let Some(moved) = self.waiting.get(position as usize) {
+            self.positions[moved.0 as usize] = position;
         }
     }
 
     fn enter(&mut self, request: Request) {
         let id = self.number();
-        self.waits(id, request);
-        self.tell(Event::Arrived { id, request });
+        self.enqueue(id, request);
+        self.notify(Event::Arrived { id, request });
     }
 
     /// Before a batch: in overload, all have waited long; otherwise no time has passed.
     pub fn prepare(&mut self) {
-        if self.way.overloaded {
+        if self.case.overloaded {
             self.now = self.now + LONG;
         }
     }
@@ -278,15 +278,15 @@ impl Crowd {
     /// Those who came leave, and as many as were pushed out come again, new ones.
     pub fn replace_by_new(&mut self, batch: &Batch) {
         for (id, request) in *batch {
-            self.waits(id, request);
+            self.enqueue(id, request);
         }
         let refused = |id| move |action: &Action| matches!(action, Action::Shed { id: shed, .. } if *shed == id);
         let queued = batch.map(|(id, _)| (id, !self.actions.iter().any(refused(id))));
         self.settle();
         for (id, _) in queued.into_iter().filter(|(_, queued)| *queued) {
-            self.no_longer_waits(id);
+            self.dequeue(id);
             self.free.push(id);
-            self.tell(Event::ClientGone { id });
+            self.notify(Event::ClientGone { id });
             let stranger = self.stranger();
             self.enter(stranger);
         }
@@ -323,8 +323,8 @@ impl Crowd {
     pub fn leavers(&mut self) -> Batch {
         self.prepare();
         array::from_fn(|_| {
-            let id = self.waiting[self.dice.below(self.waiting.len() as u64) as usize];
-            self.no_longer_waits(id);
+            let id = self.waiting[self.rng.below(self.waiting.len() as u64) as usize];
+            self.dequeue(id);
             (id, self.requests[id.0 as usize])
         })
     }
@@ -359,8 +359,8 @@ const fn spread(number: u64) -> u64 {
     number.wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
-fn engine(way: Way, waiting: u32, options: Options) -> Engine {
-    let policy = catalog::find(way.policy).expect("the policy is in the catalogue");
+fn engine(case: PolicyCase, waiting: u32, options: Options) -> Engine {
+    let policy = catalog::find(case.policy).expect("the policy is in the catalogue");
     // As `fill` mixes them: every fourth request is a transaction.
     let transact = waiting / 4 + u32::from(waiting % 4 >= 2);
     let [capacity, browse, transact] =
@@ -374,8 +374,8 @@ fn engine(way: Way, waiting: u32, options: Options) -> Engine {
     ];
     let has = |name: &str| policy.parameters.iter().any(|parameter| parameter.name == name);
     let settings = policy.settings(wanted.into_iter().filter(|(name, _)| has(name)));
-    let order = settings.expect("the parameters are in their ranges").order(&classes(way.site));
-    Engine::new(classes(way.site), order, options)
+    let order = settings.expect("the parameters are in their ranges").order(&classes(case.site));
+    Engine::new(classes(case.site), order, options)
 }
 
 #[cfg(test)]
@@ -385,13 +385,13 @@ mod tests {
 
     #[test]
     fn a_queue_is_as_long_after_a_batch_of_any_kind_as_before() {
-        for way in Way::ALL {
+        for case in PolicyCase::ALL {
             for waiting in [10, 1_000] {
-                let mut crowd = Crowd::new(way, waiting);
+                let mut loaded = LoadedEngine::new(case, waiting);
                 for kind in Kind::ALL {
-                    Stopwatch::new(50).decision(&mut crowd, kind);
-                    assert_eq!(crowd.waiting(), waiting, "{way}: {}", kind.name());
-                    assert_eq!(crowd.waiting.len(), waiting as usize, "{way}");
+                    Stopwatch::new(50).decision(&mut loaded, kind);
+                    assert_eq!(loaded.waiting(), waiting, "{case}: {}", kind.name());
+                    assert_eq!(loaded.waiting.len(), waiting as usize, "{case}");
                 }
             }
         }
@@ -399,18 +399,18 @@ mod tests {
 
     #[test]
     fn our_own_orders_push_out_and_the_others_refuse() {
-        for way in Way::ALL {
-            let mut crowd = Crowd::new(way, 100);
-            assert!(crowd.engine.learning().is_known());
-            let batch = crowd.newcomers();
-            crowd.arrive(&batch);
+        for case in PolicyCase::ALL {
+            let mut loaded = LoadedEngine::new(case, 100);
+            assert!(loaded.engine.learning().is_known());
+            let batch = loaded.newcomers();
+            loaded.arrive(&batch);
             let came = |id| batch.iter().any(|(new, _)| *new == id);
-            for action in &crowd.actions {
+            for action in &loaded.actions {
                 let Action::Shed { id, .. } = action else { panic!("{action:?}") };
-                let ours = matches!(way.policy, "session-first" | "value-index");
-                assert_eq!(came(*id), !ours, "{way}");
+                let ours = matches!(case.policy, "session-first" | "value-index");
+                assert_eq!(came(*id), !ours, "{case}");
             }
-            assert_eq!(crowd.actions.len(), BATCH);
+            assert_eq!(loaded.actions.len(), BATCH);
         }
     }
 }

@@ -14,7 +14,7 @@ use bywash_harness::open_loop::{self, Load, Phase, Reuse};
 use bywash_harness::peer::Kind;
 
 /// Client connections that each program accepts.
-pub(super) const SEATS: u32 = 1000;
+pub(super) const CONNECTION_LIMIT: u32 = 1000;
 const RATE: f64 = 100.0;
 /// 200 newcomers.
 const COMING: Duration = Duration::from_secs(2);
@@ -28,7 +28,7 @@ pub(super) fn measure(target: &Target, addresses: usize) -> io::Result<Vec<f64>>
     // nginx counts both sides of a proxied request, so it accepts twice as many that are idle.
     let sides = if target.kind() == Kind::Nginx { 2 } else { 1 };
     let attack = Attack {
-        connections: SEATS as usize * sides,
+        connections: CONNECTION_LIMIT as usize * sides,
         addresses,
         period: Duration::from_secs(1),
         opening: OPENING,

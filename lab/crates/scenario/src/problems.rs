@@ -4,12 +4,12 @@ use crate::error::ScenarioError;
 
 /// The errors found so far.
 #[derive(Debug, Default)]
-pub(crate) struct Wrong {
+pub(crate) struct Problems {
     found: Vec<(Option<usize>, ScenarioError)>,
     line: Option<usize>,
 }
 
-impl Wrong {
+impl Problems {
     /// Sets the line of the errors that follow, if it is known.
     pub(crate) fn at(&mut self, line: Option<usize>) -> &mut Self {
         self.line = line;

@@ -6,12 +6,12 @@ use bywash_scenario::Class;
 use bywash_sense::access_log::End;
 use bywash_units::Span;
 
-use super::intake::Asked;
+use super::reader::LoggedRequest;
 use crate::args::{Replay, ServiceOf};
 
 /// The options of a replay, with the names looked up.
 #[derive(Debug)]
-pub(super) struct Terms {
+pub(super) struct ReplayOptions {
     pub(super) workers: u32,
     /// Whether a success of a class is an order, by class.
     pub(super) orders: Vec<bool>,
@@ -20,7 +20,7 @@ pub(super) struct Terms {
     pub(super) any: Option<Span>,
 }
 
-impl Terms {
+impl ReplayOptions {
     /// Looks up the names of the arguments in the configuration.
     ///
     /// # Errors
@@ -67,8 +67,8 @@ impl Terms {
             wrong.push(format!("--workers N is needed: {why}"));
             1
         });
-        let terms = Self { workers, orders, given, any };
-        if wrong.is_empty() { Ok(terms) } else { Err(wrong.join("\nbywash: ")) }
+        let options = Self { workers, orders, given, any };
+        if wrong.is_empty() { Ok(options) } else { Err(wrong.join("\nbywash: ")) }
     }
 
     /// Returns whether a success of some class is an order.
@@ -84,13 +84,13 @@ impl Terms {
 
     /// Returns whether this request was an order, or would have been if it had been served. The
     /// rule is the gateway's: a redirection is a success only for an unsafe method.
-    pub(super) fn is_order(&self, asked: &Asked) -> bool {
-        let good = match asked.end {
+    pub(super) fn is_order(&self, request: &LoggedRequest) -> bool {
+        let good = match request.end {
             End::Answered(status) | End::Late(status) => {
-                (200..300).contains(&status) || (!asked.safe && (300..400).contains(&status))
+                (200..300).contains(&status) || (!request.safe && (300..400).contains(&status))
             }
             End::Refused | End::Left | End::Failed | End::Untold => true,
         };
-        good && self.orders[usize::from(asked.class)]
+        good && self.orders[usize::from(request.class)]
     }
 }
