@@ -6,7 +6,7 @@ use bywash_units::Time;
 
 use super::{Engine, moment};
 use crate::action::Action;
-use crate::limit::Way;
+use crate::limit::Completion;
 use crate::queue::State;
 use crate::reason::Reason;
 use crate::request::RequestId;
@@ -29,7 +29,7 @@ impl Engine {
                 self.lost(now, id);
                 self.did_not_arrive(now, id);
                 self.ran_for_nobody(now, id, since);
-                self.take_back(now, id, since, Way::Left);
+                self.take_back(now, id, since, Completion::Left);
                 actions.push(Action::Cancel { id, reason: Reason::ClientLeft });
             }
             State::Free => {}

@@ -12,7 +12,7 @@ use bywash_units::{Span, Time, Utility};
 use crate::action::Action;
 use crate::classify::strict;
 use crate::event::{End, Event, Meter, Service};
-use crate::limit::{Ended, Limit, Load, Way};
+use crate::limit::{Completion, Ended, Limit, Load};
 use crate::pace::Pace;
 use crate::queue::{Floor, Holder, Moment, Order, Principal, Push, Requests, State, Waiting};
 use crate::reason::Reason;
@@ -329,15 +329,15 @@ impl Engine {
         if matches!(end, End::Answered { done: true, .. }) && !self.slow.has(id) {
             self.requests.took_answer(now, id);
         }
-        let way = match end {
+        let completion = match end {
             End::Answered { held_up: false, .. } | End::Abandoned { answered: true } => {
-                Way::Answered
+                Completion::Answered
             }
-            End::TimedOut => Way::TimedOut,
-            End::Abandoned { answered: false } => Way::Left,
-            End::Answered { held_up: true, .. } | End::Failed => Way::Void,
+            End::TimedOut => Completion::TimedOut,
+            End::Abandoned { answered: false } => Completion::Left,
+            End::Answered { held_up: true, .. } | End::Failed => Completion::Void,
         };
-        self.take_back(now, id, since, way);
+        self.take_back(now, id, since, completion);
     }
 
     fn withdrawn(&mut self, now: Time, id: RequestId) {
@@ -346,7 +346,7 @@ impl Engine {
                 self.leave_queue(now, id);
                 self.requests.set(id, State::Free);
             }
-            State::Running(since) => self.take_back(now, id, since, Way::Void),
+            State::Running(since) => self.take_back(now, id, since, Completion::Void),
             State::Free => {}
         }
     }
@@ -402,9 +402,9 @@ impl Engine {
         Action::Dispatch { id, reason }
     }
 
-    fn take_back(&mut self, now: Time, id: RequestId, since: Time, way: Way) {
+    fn take_back(&mut self, now: Time, id: RequestId, since: Time, completion: Completion) {
         let class = self.moment(now).waiting(id).class;
-        self.limit.ended(now, self.load(now), Ended { class, took: now.since(since), way });
+        self.limit.ended(now, self.load(now), Ended { class, took: now.since(since), completion });
         self.running -= 1;
         self.requests.cannot_be_stopped(id);
         self.lanes.ended(id);

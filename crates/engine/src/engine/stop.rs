@@ -6,7 +6,7 @@ use bywash_units::{Span, Time};
 
 use super::{Engine, moment};
 use crate::action::Action;
-use crate::limit::Way;
+use crate::limit::Completion;
 use crate::queue::Waiting;
 use crate::reason::Reason;
 use crate::request::Bounds;
@@ -146,7 +146,7 @@ impl Engine {
         self.lost(now, id);
         self.tell_ran(Ran { class: stops_as, took, fate: Fate::Stopped });
         self.learning.ran(class, took, false);
-        self.take_back(now, id, since, Way::Void);
+        self.take_back(now, id, since, Completion::Void);
         Action::Terminate { id, reason, retry_after: self.come_again(now, true) }
     }
 
