@@ -8,7 +8,7 @@ use crate::event::End;
 use crate::queue::{Repeats, Waiting};
 use crate::request::{Request, RequestId, SessionKey, Signals, Standing};
 use crate::session::Page;
-use crate::terminate::{Fate, Ran};
+use crate::terminate::{Ran, RunOutcome};
 use crate::value::Learning;
 
 impl Engine {
@@ -61,8 +61,8 @@ impl Engine {
     pub(super) fn ran(&mut self, now: Time, id: RequestId, since: Time, end: End) {
         let took = now.since(since);
         let Waiting { class, stops_as, .. } = *self.moment(now).waiting(id);
-        let fate = match end {
-            End::Answered { held_up: false, done: true, .. } => Some(Fate::Done),
+        let outcome = match end {
+            End::Answered { held_up: false, done: true, .. } => Some(RunOutcome::Done),
             // The client held the answer up: the application was done at some earlier time.
             End::Answered { held_up: true, .. } => None,
             // The request was not done by that time, and never will be. Omitting it would bias the
@@ -71,10 +71,10 @@ impl Engine {
             End::Answered { held_up: false, done: false, .. }
             | End::TimedOut
             | End::Abandoned { .. }
-            | End::Failed => Some(Fate::Cut),
+            | End::Failed => Some(RunOutcome::Cut),
         };
-        if let Some(fate) = fate {
-            self.tell_ran(Ran { class: stops_as, took, fate });
+        if let Some(outcome) = outcome {
+            self.tell_ran(Ran { class: stops_as, took, outcome });
         }
         match end {
             End::Answered { in_time, .. } => {
@@ -91,7 +91,7 @@ impl Engine {
     pub(super) fn ran_for_nobody(&mut self, now: Time, id: RequestId, since: Time) {
         let Waiting { class, stops_as, .. } = *self.moment(now).waiting(id);
         let took = now.since(since);
-        self.tell_ran(Ran { class: stops_as, took, fate: Fate::Cut });
+        self.tell_ran(Ran { class: stops_as, took, outcome: RunOutcome::Cut });
         self.learning.ran(class, took, false);
     }
 

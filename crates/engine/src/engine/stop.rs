@@ -11,7 +11,7 @@ use crate::queue::Waiting;
 use crate::reason::Reason;
 use crate::request::Bounds;
 use crate::request::{ClassId, RequestId, Standing};
-use crate::terminate::{Fate, Ran};
+use crate::terminate::{Ran, RunOutcome};
 
 /// The factor by which a preempted request must promise less than the one it makes room for. A
 /// request that promises nearly as much has already run for a while, and that work would be lost.
@@ -144,7 +144,7 @@ impl Engine {
         let Waiting { class, stops_as, .. } = *self.moment(now).waiting(id);
         let took = now.since(since);
         self.lost(now, id);
-        self.tell_ran(Ran { class: stops_as, took, fate: Fate::Stopped });
+        self.tell_ran(Ran { class: stops_as, took, outcome: RunOutcome::Stopped });
         self.learning.ran(class, took, false);
         self.take_back(now, id, since, Completion::Void);
         Action::Terminate { id, reason, retry_after: self.come_again(now, true) }
