@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use bywash_units::Time;
 
-use super::{Engine, moment};
+use super::{Engine, view};
 use crate::action::Action;
 use crate::limit::Completion;
 use crate::queue::State;
@@ -19,8 +19,8 @@ impl Engine {
                 self.lost(now, id);
                 self.did_not_arrive(now, id);
                 if !self.leave_lane(id) {
-                    let moment = moment(now, self.pace, self.learning.values(), &self.requests);
-                    self.order.departed(&moment, id);
+                    let view = view(now, self.pace, self.learning.values(), &self.requests);
+                    self.order.departed(&view, id);
                     self.requests.leave_queue(id);
                 }
                 self.requests.set(id, State::Free);

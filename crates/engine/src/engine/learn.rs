@@ -60,7 +60,7 @@ impl Engine {
     /// Learns from a request that has run and ended in this way.
     pub(super) fn ran(&mut self, now: Time, id: RequestId, since: Time, end: End) {
         let took = now.since(since);
-        let Waiting { class, stops_as, .. } = *self.moment(now).waiting(id);
+        let Waiting { class, stops_as, .. } = *self.view(now).waiting(id);
         let outcome = match end {
             End::Answered { held_up: false, done: true, .. } => Some(RunOutcome::Done),
             // The client held the answer up: the application was done at some earlier time.
@@ -89,7 +89,7 @@ impl Engine {
 
     /// Learns from a request that has run and whose client has left.
     pub(super) fn ran_for_nobody(&mut self, now: Time, id: RequestId, since: Time) {
-        let Waiting { class, stops_as, .. } = *self.moment(now).waiting(id);
+        let Waiting { class, stops_as, .. } = *self.view(now).waiting(id);
         let took = now.since(since);
         self.tell_ran(Ran { class: stops_as, took, outcome: RunOutcome::Cut });
         self.learning.ran(class, took, false);
@@ -97,7 +97,7 @@ impl Engine {
 
     /// Notes that an attempt was lost, so that its repetition is recognised.
     pub(super) fn lost(&mut self, now: Time, id: RequestId) {
-        let Waiting { attempt, .. } = *self.moment(now).waiting(id);
+        let Waiting { attempt, .. } = *self.view(now).waiting(id);
         if let Some(key) = attempt {
             self.attempts.lost(now, key);
         }

@@ -17,7 +17,7 @@
 
 use bywash_engine::catalog::{Domain, LimitPolicy, LimitSettings, Parameter, Policy};
 use bywash_engine::limit::{Completion, Ended, Limit, Load};
-use bywash_engine::queue::{Moment, Order, Push};
+use bywash_engine::queue::{Order, Push, QueueView};
 use bywash_engine::{Reason, RequestId};
 use bywash_units::{Span, Time};
 
@@ -64,11 +64,11 @@ pub(super) const LIMIT: LimitPolicy = LimitPolicy {
 struct NoQueue;
 
 impl Order for NoQueue {
-    fn push(&mut self, _: &Moment<'_>, _: RequestId) -> Push {
+    fn push(&mut self, _: &QueueView<'_>, _: RequestId) -> Push {
         Push::Refused(Reason::QueueFull)
     }
 
-    fn pop(&mut self, _: &Moment<'_>) -> Option<(RequestId, Reason)> {
+    fn pop(&mut self, _: &QueueView<'_>) -> Option<(RequestId, Reason)> {
         None
     }
 
