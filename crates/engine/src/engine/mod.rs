@@ -272,7 +272,7 @@ impl Engine {
             // No waiting request may have the slot: `fill` sees to that after every event.
             let refused = self
                 .order
-                .turn_away(&view(now, self.pace, self.learning.values(), &self.requests), id);
+                .reject(&view(now, self.pace, self.learning.values(), &self.requests), id);
             actions.push(if let Some(reason) = refused {
                 self.shed(now, id, reason)
             } else {
@@ -304,7 +304,7 @@ impl Engine {
                 None
             }
             Push::Refused(reason) => Some((id, reason)),
-            Push::PushedOut(out, reason) => {
+            Push::Evicted(out, reason) => {
                 self.requests.leave_queue(out);
                 self.requests.enter_queue(id);
                 Some((out, reason))
@@ -433,11 +433,11 @@ impl Engine {
         } else {
             self.did_not_arrive(now, id);
         }
-        Action::Shed { id, reason, retry_after: self.come_again(now, is_load) }
+        Action::Shed { id, reason, retry_after: self.retry_after(now, is_load) }
     }
 
     /// Returns the time after which a client whose request is refused or stopped may retry.
-    fn come_again(&mut self, now: Time, is_load: bool) -> Span {
+    fn retry_after(&mut self, now: Time, is_load: bool) -> Span {
         // By that time the requests that wait now will have been served, at the present pace.
         let services = self.view(now).length() as u64 + 1;
         let drain = self.pace.mean() * services / u64::from(self.limit.slots());

@@ -180,7 +180,7 @@ impl Engine {
                 self.requests.was_slow(now, id);
             }
             self.take_back(now, id, since, Completion::Void);
-            let retry_after = self.come_again(now, false);
+            let retry_after = self.retry_after(now, false);
             actions.push(Action::Terminate { id, reason: Reason::SlowClient, retry_after });
         }
     }

@@ -147,7 +147,7 @@ impl Engine {
         self.tell_ran(Ran { class: stops_as, took, outcome: RunOutcome::Stopped });
         self.learning.ran(class, took, false);
         self.take_back(now, id, since, Completion::Void);
-        Action::Terminate { id, reason, retry_after: self.come_again(now, true) }
+        Action::Terminate { id, reason, retry_after: self.retry_after(now, true) }
     }
 
     /// Returns how long a request of a class may run at present; `None` if requests of the class

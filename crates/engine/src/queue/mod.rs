@@ -212,7 +212,7 @@ pub enum Push {
     /// The request is refused, for this reason.
     Refused(Reason),
     /// The request waits. This other request, which was worse, is evicted for this reason.
-    PushedOut(RequestId, Reason),
+    Evicted(RequestId, Reason),
 }
 
 /// A scheduler: a policy that orders waiting requests.
@@ -224,7 +224,7 @@ pub trait Order: Send {
     /// Returns the reason to reject a request that arrives while a slot is free, or `None` to let
     /// it run. A rejected request is shed. A scheduler that only decides which request is next
     /// rejects none here; an admission control may.
-    fn turn_away(&mut self, view: &QueueView<'_>, id: RequestId) -> Option<Reason> {
+    fn reject(&mut self, view: &QueueView<'_>, id: RequestId) -> Option<Reason> {
         let _ = (view, id);
         None
     }

@@ -378,7 +378,7 @@ impl<R: Ranking> Ranked<R> {
 
     /// Returns the request that has to go so that `id` can wait, and the reason. It may be `id`
     /// itself.
-    fn push_out(&mut self, view: &QueueView<'_>, id: RequestId) -> (RequestId, Reason) {
+    fn victim(&mut self, view: &QueueView<'_>, id: RequestId) -> (RequestId, Reason) {
         let waiting = view.waiting(id);
         let arriving = self.rank[self.cell_of(view, waiting)];
         let worst = self.occupied.worst();
@@ -407,14 +407,14 @@ impl<R: Ranking> Ranked<R> {
             self.insert(view, id);
             return Push::Queued;
         }
-        let (out, reason) = self.push_out(view, id);
+        let (out, reason) = self.victim(view, id);
         if out == id {
             return Push::Refused(reason);
         }
         self.departures.waited(view.age(out), false);
         self.remove(view, out);
         self.insert(view, id);
-        Push::PushedOut(out, reason)
+        Push::Evicted(out, reason)
     }
 }
 

@@ -21,12 +21,12 @@ static NOBODY_WITH_A_COOKIE: Policy = Policy {
 };
 
 impl Order for NobodyWithACookie {
-    fn turn_away(&mut self, moment: &QueueView<'_>, id: RequestId) -> Option<Reason> {
+    fn reject(&mut self, moment: &QueueView<'_>, id: RequestId) -> Option<Reason> {
         moment.waiting(id).claims_session.then_some(Reason::QueueFull)
     }
 
     fn push(&mut self, moment: &QueueView<'_>, id: RequestId) -> Push {
-        self.turn_away(moment, id).map_or(Push::Queued, Push::Refused)
+        self.reject(moment, id).map_or(Push::Queued, Push::Refused)
     }
 
     fn pop(&mut self, moment: &QueueView<'_>) -> Option<(RequestId, Reason)> {

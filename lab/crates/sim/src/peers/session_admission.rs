@@ -72,7 +72,7 @@ impl SessionAdmission {
 }
 
 impl Order for SessionAdmission {
-    fn turn_away(&mut self, moment: &QueueView<'_>, id: RequestId) -> Option<Reason> {
+    fn reject(&mut self, moment: &QueueView<'_>, id: RequestId) -> Option<Reason> {
         self.refuses(moment, id).then_some(Reason::QueueFull)
     }
 

@@ -53,7 +53,7 @@ impl<R: Rules> Backend<R> {
 
 impl<R: Rules> Order for Backend<R> {
     /// Notes a request that finds a free slot; none is refused.
-    fn turn_away(&mut self, moment: &QueueView<'_>, id: RequestId) -> Option<Reason> {
+    fn reject(&mut self, moment: &QueueView<'_>, id: RequestId) -> Option<Reason> {
         self.rules.comes(moment, id);
         None
     }
