@@ -46,8 +46,8 @@ impl Engine {
         let class = service.class;
         let page = Page { class, signals, earns: earned > Utility::default() };
         let step = self.sessions.steps(session, page);
-        if let Some(place) = step.visit {
-            self.learning.visited(place, step.new, step.signals);
+        if let Some(position) = step.visit {
+            self.learning.visited(position, step.new, step.signals);
         }
         // Only the first success of a class counts: a visitor who looks at their receipt again has
         // not ordered again.

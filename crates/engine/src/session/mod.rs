@@ -29,7 +29,7 @@ use hashbrown::HashMap;
 
 use crate::event::{AnswerKind, Service};
 use crate::request::{AddressKey, Class, ClassId, ClassSet, SessionKey, Signals, Standing, Tier};
-use crate::value::{Place, Step};
+use crate::value::{Position, Step};
 
 pub(crate) use keys::{KeyHasher, SPARE};
 use segments::{Segments, Victim};
@@ -190,7 +190,7 @@ impl Sessions {
 
     /// Notes that a session asks for `class`, if the session is known. Returns the page from which
     /// it comes, if `class` is the first that it asks for after that page.
-    pub fn asks(&mut self, now: Time, key: SessionKey, class: ClassId) -> Option<Place> {
+    pub fn asks(&mut self, now: Time, key: SessionKey, class: ClassId) -> Option<Position> {
         let place = self.places.get(&key)?;
         let session = &mut self.known[*place as usize];
         let is_old = (now + BEFORE).since(session.last) > self.ttl;
