@@ -264,8 +264,8 @@ impl Engine {
         self.requests.arrive(id, waiting);
         self.terminate.arrived(stops_as);
         self.asks(now, &request);
-        if let Some(place) = self.lane_of(&request) {
-            actions.extend(self.enter_lane(now, id, place));
+        if let Some(lane) = self.lane_of(&request) {
+            actions.extend(self.enter_lane(now, id, lane));
             return;
         }
         if self.running < self.limit.slots() && self.requests.may_run(id) {

@@ -9,7 +9,7 @@ pub(super) struct Walk {
     /// The page that the session was served last; `None` if that is unknown.
     at: Option<Position>,
     /// The classes that the session has asked for since.
-    wishes: ClassSet,
+    requested: ClassSet,
     /// The number of pages that were counted.
     pages: u8,
     /// The signals that the session showed when it began.
@@ -27,7 +27,7 @@ pub(super) struct Walk {
 impl Walk {
     pub(super) const UNKNOWN: Self = Self {
         at: None,
-        wishes: ClassSet::NONE,
+        requested: ClassSet::NONE,
         pages: 0,
         signals: Signals::NONE,
         entry: None,
@@ -44,8 +44,8 @@ impl Walk {
     /// Notes that the session asks for `class`. Returns the page from which it comes, if `class` is
     /// the first that it asks for after that page.
     pub(super) fn asks(&mut self, class: ClassId) -> Option<Position> {
-        let is_first = self.wishes.is_empty();
-        self.wishes = self.wishes.with(class);
+        let is_first = self.requested.is_empty();
+        self.requested = self.requested.with(class);
         self.at.filter(|_| is_first && self.pages < Self::PAGES)
     }
 
@@ -64,11 +64,11 @@ impl Walk {
         }
         let here = ClassSet::NONE.with(class);
         let orders = earns && !self.earned.meets(here);
-        let goes_on = first || orders || self.wishes.meets(here);
+        let goes_on = first || orders || self.requested.meets(here);
         let visit = (goes_on && self.pages < Self::PAGES).then_some(Position { class, first });
         if goes_on {
             self.pages = self.pages.saturating_add(1);
-            (self.at, self.wishes) = (Some(Position { class, first }), ClassSet::NONE);
+            (self.at, self.requested) = (Some(Position { class, first }), ClassSet::NONE);
         }
         let new = visit.is_some() && !self.seen.meets(here);
         if new {
