@@ -69,8 +69,8 @@ impl Percentile {
         candidates: &'w [(LevelId, Grant)],
         age: impl Fn(Ticket) -> Span,
     ) -> Option<&'w (LevelId, Grant)> {
-        let due = |wish: &&(LevelId, Grant)| {
-            wish.0 == self.level && age(wish.1.ticket()).as_secs_f64() >= self.allowance
+        let due = |candidate: &&(LevelId, Grant)| {
+            candidate.0 == self.level && age(candidate.1.ticket()).as_secs_f64() >= self.allowance
         };
         candidates.iter().find(due)
     }

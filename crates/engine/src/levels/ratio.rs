@@ -91,7 +91,9 @@ impl Ratio {
     ) -> Option<&'w (LevelId, Grant)> {
         self.contests += 1;
         let weight = |level| if level == self.fast { self.weight } else { 1.0 };
-        let pull = |wish: &&(LevelId, Grant)| weight(wish.0) * age(wish.1.ticket()).as_secs_f64();
+        let pull = |candidate: &&(LevelId, Grant)| {
+            weight(candidate.0) * age(candidate.1.ticket()).as_secs_f64()
+        };
         candidates.iter().max_by(|a, b| pull(a).total_cmp(&pull(b)))
     }
 

@@ -409,9 +409,9 @@ mod tests {
         for _ in 0..1000 {
             graph.visited(robot);
         }
-        let said = graph.utilities(|_| None)[2 + BUY.index()];
-        assert!(said > 0.4, "the graph credits them with what others buy: {said}");
-        assert!(graph.outcome(Position { class: BUY, first: true }, said) < 0.1);
+        let predicted = graph.utilities(|_| None)[2 + BUY.index()];
+        assert!(predicted > 0.4, "the graph credits them with what others buy: {predicted}");
+        assert!(graph.outcome(Position { class: BUY, first: true }, predicted) < 0.1);
     }
 
     #[test]
@@ -427,9 +427,12 @@ mod tests {
             graph.visited(later(BUY));
             graph.reached(BUY);
         }
-        let said = graph.utilities(|_| None)[0];
-        assert!(said < fair / 100.0, "the graph divides it among all: {said} after {fair}");
-        let corrected = said * graph.outcome(later(MAIN), said);
+        let predicted = graph.utilities(|_| None)[0];
+        assert!(
+            predicted < fair / 100.0,
+            "the graph divides it among all: {predicted} after {fair}"
+        );
+        let corrected = predicted * graph.outcome(later(MAIN), predicted);
         assert!((corrected / fair - 1.0).abs() < 0.3, "{corrected} after {fair}");
     }
 

@@ -58,7 +58,7 @@ pub struct Learning {
     /// The time at which the index was last computed.
     last: Time,
     /// Whether something was counted since.
-    news: bool,
+    changed: bool,
     /// Whether another change requires a computation before the next event.
     at_once: bool,
     /// Whether each class was pinned when the index was last computed.
@@ -105,7 +105,7 @@ impl Learning {
             works: Works::new(classes),
             values: Values::default(),
             last: Time::ZERO,
-            news: false,
+            changed: false,
             at_once: false,
             pinned: Vec::new(),
             reference: (Time::ZERO, Vec::new()),
@@ -152,13 +152,13 @@ impl Learning {
         if position.first {
             self.lift.began(signals);
         }
-        self.news = true;
+        self.changed = true;
     }
 
     /// Notes that a session asked for `to` after `from`.
     pub fn asked(&mut self, from: Position, to: ClassId) {
         self.graph.asked(from, to);
-        self.news = true;
+        self.changed = true;
     }
 
     /// Notes that a visit to `class` brought `amount` to a session with this step.
@@ -167,7 +167,7 @@ impl Learning {
         if !step.ordered && step.entry.is_some() {
             self.lift.ordered(step.signals);
         }
-        self.news = true;
+        self.changed = true;
     }
 
     /// Notes that a request of `class` held a slot for `took`, and whether it was answered in time.
@@ -178,7 +178,7 @@ impl Learning {
     /// Returns whether it is time to [publish](Learning::publish): something is new, and the last
     /// publication is long enough ago.
     pub fn is_due(&self, now: Time) -> bool {
-        self.at_once || (self.news && now.since(self.last) >= self.learn.every)
+        self.at_once || (self.changed && now.since(self.last) >= self.learn.every)
     }
 
     /// Returns whether publication cannot wait for the next event.
@@ -193,7 +193,7 @@ impl Learning {
         self.graph.fade(kept);
         self.lift.fade(kept);
         self.remember_for_an_hour(now, classes);
-        (self.last, self.news, self.at_once) = (now, false, false);
+        (self.last, self.changed, self.at_once) = (now, false, false);
         if self.values.version == 0 && self.graph.orders() < f64::from(self.learn.orders.max(1)) {
             return;
         }

@@ -244,9 +244,9 @@ fn a_proven_session_is_stopped_after_strangers_however_slow_it_is() {
 #[test]
 fn of_equally_slow_clients_the_address_with_most_requests_goes_first() {
     let mut site = site(4, &[]);
-    let office = from(&mut site, 5);
+    let users = from(&mut site, 5);
     let of_one = [from(&mut site, 1), from(&mut site, 1), from(&mut site, 1)];
-    slow(&mut site, office, 700);
+    slow(&mut site, users, 700);
     for id in of_one {
         slow(&mut site, id, 900);
     }
