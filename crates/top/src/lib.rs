@@ -34,7 +34,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bywash_command::Failure;
 use bywash_command::operators;
-use bywash_command::signals::{Signals, Told};
+use bywash_command::signals::{SignalRequest, Signals};
 use bywash_command::streams::{is_read, wants_colour};
 use bywash_units::Span;
 use ratatui::DefaultTerminal;
@@ -135,11 +135,11 @@ fn end_with_it(mut signals: Signals) {
     thread::spawn(move || {
         let code = loop {
             match signals.wait_for(LOOK_UP) {
-                Some(Told::End(signal)) => break 128 + signal,
+                Some(SignalRequest::End(signal)) => break 128 + signal,
                 // The terminal has hung up.
-                Some(Told::Reload) => break HUNG_UP,
+                Some(SignalRequest::Reload) => break HUNG_UP,
                 None if !io::stdin().is_terminal() => break HUNG_UP,
-                Some(Told::Upgrade) | None => {}
+                Some(SignalRequest::Upgrade) | None => {}
             }
         };
         // Keep the lock, so that nothing is drawn any more.

@@ -11,7 +11,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use bywash_command::Failure;
-use bywash_command::signals::{Signals, Told};
+use bywash_command::signals::{SignalRequest, Signals};
 use bywash_command::streams::{FLUSHED, say};
 use bywash_gateway::Gateway;
 use bywash_handover::{HandoverError, Successor, Supervisor, Watched};
@@ -55,9 +55,9 @@ impl Life<'_> {
         self.tell(Supervisor::ready);
         let end = loop {
             match self.signals.wait_for(TURN) {
-                Some(Told::End(_)) => break End::Stopped,
-                Some(Told::Reload) => self.reload(),
-                Some(Told::Upgrade) => {
+                Some(SignalRequest::End(_)) => break End::Stopped,
+                Some(SignalRequest::Reload) => self.reload(),
+                Some(SignalRequest::Upgrade) => {
                     if let Some(end) = self.upgrade() {
                         break end;
                     }
@@ -123,11 +123,7 @@ impl Life<'_> {
     fn hand_over(&mut self, command: &mut Command) -> Result<Successor, HandoverError> {
         let Self { gateway, signals, .. } = self;
         let during = || {
-            if signals.is_told_to_end() {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            }
+            if signals.end_requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         // The decisions go with the learned state: a decision made after that would be lost.
         gateway.give_decisions_away(true);
@@ -150,7 +146,7 @@ impl Life<'_> {
             );
         }
         // The signal came too late to call the successor off, and too early to be a second signal.
-        if self.signals.is_told_to_end() {
+        if self.signals.end_requested() {
             say(format!("bywash: passing the signal to end on to process {id}"));
             if let Err(error) = successor.terminate() {
                 say(format!("bywash: process {id} cannot be signalled: {error}"));
