@@ -3,7 +3,7 @@
 
 use bywash_api::Decision;
 use bywash_command::Failure;
-use bywash_command::elephant_text::{listing, told};
+use bywash_command::elephant_text::{details, listing};
 use bywash_command::streams::{print, print_json};
 use bywash_command::{admin_client, operators};
 use bywash_control::Change;
@@ -39,7 +39,12 @@ fn decide(what: &str, word: &Word, lasts: Option<Span>, change: Change) -> Resul
         change,
         revision: None,
     };
-    print(&told(&admin_client::post(which, by, &format!("/v1/elephants/{number}/{what}"), &said)?))
+    print(&details(&admin_client::post(
+        which,
+        by,
+        &format!("/v1/elephants/{number}/{what}"),
+        &said,
+    )?))
 }
 
 fn ask(args: &Ask) -> Result<(), Failure> {
@@ -47,7 +52,7 @@ fn ask(args: &Ask) -> Result<(), Failure> {
     let by = &operators::author(by.as_deref())?;
     let pattern = args.pattern.clone();
     let asked = bywash_api::Ask { by: Some(by.clone()), why: why.clone(), pattern };
-    print(&told(&admin_client::post(&args.which, by, "/v1/kinds/ask", &asked)?))
+    print(&details(&admin_client::post(&args.which, by, "/v1/kinds/ask", &asked)?))
 }
 
 fn show(args: &Show) -> Result<(), Failure> {
@@ -55,7 +60,7 @@ fn show(args: &Show) -> Result<(), Failure> {
     if args.json {
         return print_json(&admin_client::get(&args.which, &path)?);
     }
-    print(&told(&admin_client::get(&args.which, &path)?))
+    print(&details(&admin_client::get(&args.which, &path)?))
 }
 
 fn list(args: &List) -> Result<(), Failure> {

@@ -222,8 +222,8 @@ impl Feed {
 
     fn elephant(&self, number: u32) -> Result<(Elephant, String), Failure> {
         let elephant: Elephant = self.get(&format!("/v1/elephants/{number}"))?;
-        let told = elephant_text::told(&elephant);
-        Ok((elephant, told))
+        let details = elephant_text::details(&elephant);
+        Ok((elephant, details))
     }
 
     fn say(&mut self, said: &Said) -> Result<News, Failure> {
