@@ -1,4 +1,4 @@
-//! The state of the screen beyond the model: a text, a question, typed input. Keys and news change
+//! The state of the screen beyond the model: a text, a question, typed input. Keys and updates change
 //! it; `view` draws it.
 
 use std::sync::mpsc::Sender;
@@ -8,7 +8,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent};
 
 use super::ask::{Answer, Ask, Verb};
 use super::details;
-use super::feed::{Errand, News};
+use super::feed::{FeedCommand, Update};
 use super::keys::{self, Intent};
 use super::line::Line;
 use super::model::{Model, View};
@@ -42,7 +42,7 @@ pub(super) struct Screen {
     /// The address of the gateway.
     pub(super) place: String,
     by: String,
-    errands: Sender<Errand>,
+    commands: Sender<FeedCommand>,
 }
 
 impl Screen {
@@ -50,26 +50,26 @@ impl Screen {
         model: Model,
         place: String,
         by: String,
-        errands: Sender<Errand>,
+        commands: Sender<FeedCommand>,
     ) -> Self {
-        Self { model, over: Over::Nothing, notice: None, paused: false, place, by, errands }
+        Self { model, over: Over::Nothing, notice: None, paused: false, place, by, commands }
     }
 
-    /// Takes news from the gateway, at the moment `now`.
-    pub(super) fn hear(&mut self, news: News, now: u64) {
-        match news {
-            News::Answers(answers) => self.model.take(*answers),
-            News::Silence(why) => self.model.hear_nothing(now, why),
+    /// Takes an update from the gateway, at the time `now`.
+    pub(super) fn hear(&mut self, update: Update, now: u64) {
+        match update {
+            Update::Answers(answers) => self.model.take(*answers),
+            Update::Silence(why) => self.model.hear_nothing(now, why),
             // Do not interrupt a user who types.
-            News::Refused(why) if self.is_typing() => self.notice = Some(why),
-            News::Text(..) if self.is_typing() => {}
-            News::Considered(..) if !matches!(self.over, Over::Awaited) => {}
-            News::Text(title, text) => self.read(title, text),
-            News::Considered(verb, elephant, told) => {
-                self.over = Over::Ask(Box::new(Ask::elephant(verb, &elephant, told, &self.by)));
+            Update::Refused(why) if self.is_typing() => self.notice = Some(why),
+            Update::Text(..) if self.is_typing() => {}
+            Update::Considered(..) if !matches!(self.over, Over::Awaited) => {}
+            Update::Text(title, text) => self.read(title, text),
+            Update::Considered(verb, elephant, evidence) => {
+                self.over = Over::Ask(Box::new(Ask::elephant(verb, &elephant, evidence, &self.by)));
             }
-            News::Refused(why) => self.read("Not done", escaped(&why)),
-            News::Done(what) => self.notice = Some(what),
+            Update::Refused(why) => self.read("Not done", escaped(&why)),
+            Update::Done(what) => self.notice = Some(what),
         }
     }
 
@@ -121,9 +121,9 @@ impl Screen {
                     self.over = Over::Nothing;
                     self.notice = Some("Cancelled: nothing was changed.".into());
                 }
-                Answer::Said(said) => {
+                Answer::Confirmed(decision) => {
                     self.over = Over::Nothing;
-                    self.send(Errand::Say(said));
+                    self.send(FeedCommand::Decide(decision));
                 }
             },
         }
@@ -154,7 +154,7 @@ impl Screen {
             Intent::Help => self.over = Over::Help,
             Intent::Pause => {
                 self.paused = !self.paused;
-                self.send(Errand::Pause(self.paused));
+                self.send(FeedCommand::Pause(self.paused));
             }
             // `key` has handled it already.
             Intent::Quit => {}
@@ -175,13 +175,13 @@ impl Screen {
 
     fn look(&mut self, view: View) {
         self.model.view = view;
-        self.send(Errand::Look(view));
+        self.send(FeedCommand::Look(view));
     }
 
     fn want_of_class(&mut self, intent: Intent, name: &str) {
         let policy = self.model.policy.as_ref().zip(self.model.policy_of(name));
         match (intent, policy) {
-            (Intent::Explain, _) => self.send(Errand::ExplainLast(name.to_owned())),
+            (Intent::Explain, _) => self.send(FeedCommand::ExplainLast(name.to_owned())),
             (Intent::Approve, _) => {
                 self.look(View::Elephants);
                 self.notice = Some("Select an elephant, then press a.".into());
@@ -210,15 +210,15 @@ impl Screen {
         let verb = match intent {
             Intent::Approve => Verb::Approve,
             Intent::Undo => Verb::Undo,
-            _ => return self.send(Errand::Elephant(number)),
+            _ => return self.send(FeedCommand::Elephant(number)),
         };
         self.over = Over::Awaited;
-        self.send(Errand::Consider(verb, number));
+        self.send(FeedCommand::Consider(verb, number));
     }
 
     fn want_of_request(&mut self, intent: Intent, name: String) {
         match intent {
-            Intent::Details | Intent::Explain => self.send(Errand::Explain(name)),
+            Intent::Details | Intent::Explain => self.send(FeedCommand::Explain(name)),
             _ => self.notice = Some("There is nothing to decide about a request.".into()),
         }
     }
@@ -228,9 +228,9 @@ impl Screen {
         self.read("Decision", text);
     }
 
-    fn send(&self, errand: Errand) {
+    fn send(&self, command: FeedCommand) {
         // This fails only if the thread of the feed has panicked, which the main loop detects.
-        let _ = self.errands.send(errand);
+        let _ = self.commands.send(command);
     }
 }
 
@@ -246,9 +246,9 @@ mod tests {
     use super::*;
     use crate::sample::{elephant, model};
 
-    fn screen() -> (Screen, Receiver<Errand>) {
-        let (errands, todo) = channel();
-        (Screen::new(model(), "here".into(), "ana".into(), errands), todo)
+    fn screen() -> (Screen, Receiver<FeedCommand>) {
+        let (commands, todo) = channel();
+        (Screen::new(model(), "here".into(), "ana".into(), commands), todo)
     }
 
     fn typed(screen: &mut Screen, keys: &str) -> bool {
@@ -277,20 +277,20 @@ mod tests {
     fn nothing_is_decided_before_it_was_seen_and_meant() {
         let (mut screen, todo) = screen();
         typed(&mut screen, "2a");
-        assert!(matches!(todo.try_recv(), Ok(Errand::Look(View::Elephants))));
-        assert!(matches!(todo.try_recv(), Ok(Errand::Consider(Verb::Approve, 1))));
-        let told = "cost 250 ms".to_owned();
-        screen.hear(News::Considered(Verb::Approve, Box::new(elephant("/slow")), told), 0);
+        assert!(matches!(todo.try_recv(), Ok(FeedCommand::Look(View::Elephants))));
+        assert!(matches!(todo.try_recv(), Ok(FeedCommand::Consider(Verb::Approve, 1))));
+        let evidence = "cost 250 ms".to_owned();
+        screen.hear(Update::Considered(Verb::Approve, Box::new(elephant("/slow")), evidence), 0);
         typed(&mut screen, "too much\nn");
         assert!(todo.try_recv().is_err());
         typed(&mut screen, "amu1\ny");
-        assert!(matches!(todo.try_recv(), Ok(Errand::Consider(Verb::Approve, 1))));
+        assert!(matches!(todo.try_recv(), Ok(FeedCommand::Consider(Verb::Approve, 1))));
         assert!(todo.try_recv().is_err(), "what is typed ahead is no command");
-        let told = "cost 250 ms".to_owned();
-        screen.hear(News::Considered(Verb::Approve, Box::new(elephant("/slow")), told), 0);
+        let evidence = "cost 250 ms".to_owned();
+        screen.hear(Update::Considered(Verb::Approve, Box::new(elephant("/slow")), evidence), 0);
         typed(&mut screen, "too much\ny");
-        assert!(matches!(todo.try_recv(), Ok(Errand::Say(_))));
-        screen.hear(News::Refused("another operator has decided meanwhile".into()), 0);
+        assert!(matches!(todo.try_recv(), Ok(FeedCommand::Decide(_))));
+        screen.hear(Update::Refused("another operator has decided meanwhile".into()), 0);
         assert!(matches!(screen.over, Over::Text { text, .. } if text.contains("meanwhile")));
     }
 
@@ -298,11 +298,15 @@ mod tests {
     fn what_is_explained_is_what_was_chosen() {
         let (mut screen, todo) = screen();
         typed(&mut screen, "je");
-        assert!(matches!(todo.try_recv(), Ok(Errand::ExplainLast(class)) if class == "search"));
+        assert!(
+            matches!(todo.try_recv(), Ok(FeedCommand::ExplainLast(class)) if class == "search")
+        );
         typed(&mut screen, "3je");
-        assert!(matches!(todo.try_recv(), Ok(Errand::Look(View::Requests))));
-        assert!(matches!(todo.try_recv(), Ok(Errand::Explain(name)) if name == "00000000000000bb"));
-        screen.hear(News::Text("Why?", "It was refused".into()), 0);
+        assert!(matches!(todo.try_recv(), Ok(FeedCommand::Look(View::Requests))));
+        assert!(
+            matches!(todo.try_recv(), Ok(FeedCommand::Explain(name)) if name == "00000000000000bb")
+        );
+        screen.hear(Update::Text("Why?", "It was refused".into()), 0);
         assert!(typed(&mut screen, "jq"), "q closes the text first");
         assert!(!typed(&mut screen, "q"));
     }

@@ -18,7 +18,7 @@ use ratatui::widgets::{Paragraph, Wrap};
 
 use super::amount::clock;
 use super::grid::{Grid, Sort};
-use super::headline::{Headline, headline as told};
+use super::headline::{Headline, headline as headline_of};
 use super::model::{Model, View};
 use super::screen::{Over, Screen};
 use over::over;
@@ -68,7 +68,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, screen: &Screen, paint: Paint) {
 }
 
 fn headline(frame: &mut Frame<'_>, area: Rect, screen: &Screen, paint: Paint) {
-    let headline = told(&screen.model);
+    let headline = headline_of(&screen.model);
     let window = Line::raw(headline.window.clone());
     let lines = vec![first(headline, paint), window, third(screen, paint)];
     frame.render_widget(Paragraph::new(lines), area);
