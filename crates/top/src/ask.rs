@@ -8,7 +8,7 @@ use bywash_terminal::text::escaped;
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use serde_json::Value;
 
-use super::line::Line;
+use super::text_input::TextInput;
 
 /// How long a decision made here applies, and how long something undone is left alone. `bywash
 /// policy` and `bywash elephants` accept other times.
@@ -54,8 +54,8 @@ pub(super) struct Ask {
 pub(super) enum Step {
     Mode,
     /// The percentage of visitors; the number is the default if nothing is typed.
-    Percent(Line, u8),
-    Why(Line),
+    Percent(TextInput, u8),
+    Why(TextInput),
     Sure,
 }
 
@@ -74,7 +74,7 @@ impl Ask {
         Self {
             subject,
             from: 0,
-            step: Step::Why(Line::default()),
+            step: Step::Why(TextInput::default()),
             by: by.into(),
             about,
             why: String::new(),
@@ -120,7 +120,7 @@ impl Ask {
             escaped(&one.why),
         );
         let about = About::UndoClass { name: of.name.clone(), number, revision: policy.revision };
-        let step = Step::Why(Line::default());
+        let step = Step::Why(TextInput::default());
         Some(Self { subject, from: 0, step, by: by.into(), about, why: String::new() })
     }
 
@@ -128,13 +128,13 @@ impl Ask {
     pub(super) fn prompt(&self) -> String {
         match &self.step {
             Step::Mode => "e: enforce, o: only observe, Esc: cancel _".into(),
-            Step::Percent(line, usual) => {
+            Step::Percent(input, usual) => {
                 format!(
                     "For what percentage of visitors? (Enter: {usual}) {}_",
-                    escaped(line.text())
+                    escaped(input.text())
                 )
             }
-            Step::Why(line) => format!("Why? {}_", escaped(line.text())),
+            Step::Why(input) => format!("Why? {}_", escaped(input.text())),
             Step::Sure => format!(
                 "{} By {}: {}\ny: confirm, any other key: cancel _",
                 self.will(),
@@ -183,18 +183,20 @@ impl Ask {
         match &mut self.step {
             Step::Mode => self.choose(key.code),
             Step::Sure => return self.decide(key.code),
-            Step::Percent(line, _) | Step::Why(line) if key.code != KeyCode::Enter => line.key(key),
-            Step::Percent(line, usual) => {
+            Step::Percent(input, _) | Step::Why(input) if key.code != KeyCode::Enter => {
+                input.key(key)
+            }
+            Step::Percent(input, usual) => {
                 let percent =
-                    if line.text().is_empty() { Some(*usual) } else { line.text().parse().ok() };
+                    if input.text().is_empty() { Some(*usual) } else { input.text().parse().ok() };
                 match percent.filter(|percent| (1..=100).contains(percent)) {
                     Some(of) => self.treat(Mode::Enforce, of),
-                    None => *line = Line::default(),
+                    None => *input = TextInput::default(),
                 }
             }
-            Step::Why(line) if line.text().trim().is_empty() => {}
-            Step::Why(line) => {
-                self.why = line.text().trim().to_owned();
+            Step::Why(input) if input.text().trim().is_empty() => {}
+            Step::Why(input) => {
+                self.why = input.text().trim().to_owned();
                 self.step = Step::Sure;
             }
         }
@@ -202,15 +204,15 @@ impl Ask {
     }
 
     pub(super) fn paste(&mut self, text: &str) {
-        if let Step::Percent(line, _) | Step::Why(line) = &mut self.step {
-            line.paste(text);
+        if let Step::Percent(input, _) | Step::Why(input) = &mut self.step {
+            input.paste(text);
         }
     }
 
     fn choose(&mut self, code: KeyCode) {
         match (code, &self.about) {
             (KeyCode::Char('e'), About::Class { percent, .. }) => {
-                self.step = Step::Percent(Line::default(), *percent);
+                self.step = Step::Percent(TextInput::default(), *percent);
             }
             (KeyCode::Char('o'), _) => self.treat(Mode::Observe, 100),
             _ => {}
@@ -221,7 +223,7 @@ impl Ask {
         if let About::Class { mode, percent, .. } = &mut self.about {
             (*mode, *percent) = (treated, of);
         }
-        self.step = Step::Why(Line::default());
+        self.step = Step::Why(TextInput::default());
     }
 
     fn decide(&self, code: KeyCode) -> Answer {
@@ -375,7 +377,7 @@ mod tests {
         let mut ask = Ask::class(&policy.classes[1], &policy, "ana");
         for wrong in ["e0\n", "101\n", "many\n", "-1\n"] {
             typed(&mut ask, wrong);
-            assert_eq!(ask.step, Step::Percent(Line::default(), 10), "{wrong:?}");
+            assert_eq!(ask.step, Step::Percent(TextInput::default(), 10), "{wrong:?}");
         }
     }
 }

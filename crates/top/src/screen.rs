@@ -1,5 +1,5 @@
-//! The state of the screen beyond the model: a text, a question, typed input. Keys and updates change
-//! it; `view` draws it.
+//! The state of the screen beyond the model: a text, a question, typed input. Keys and updates
+//! change it; `view` draws it.
 
 use std::sync::mpsc::Sender;
 
@@ -10,15 +10,15 @@ use super::ask::{Answer, Ask, Verb};
 use super::details;
 use super::feed::{FeedCommand, Update};
 use super::keys::{self, Intent};
-use super::line::Line;
 use super::model::{Model, View};
+use super::text_input::TextInput;
 
 /// The layer over the tables.
 #[derive(Debug)]
-pub(super) enum Over {
+pub(super) enum Overlay {
     Nothing,
     /// A filter is being typed.
-    Filter(Line),
+    Filter(TextInput),
     Help,
     /// A text to read, shown from this line on.
     Text {
@@ -35,12 +35,12 @@ pub(super) enum Over {
 #[derive(Debug)]
 pub(super) struct Screen {
     pub(super) model: Model,
-    pub(super) over: Over,
+    pub(super) overlay: Overlay,
     /// The result of the last action.
     pub(super) notice: Option<String>,
     pub(super) paused: bool,
     /// The address of the gateway.
-    pub(super) place: String,
+    pub(super) address: String,
     by: String,
     commands: Sender<FeedCommand>,
 }
@@ -48,11 +48,19 @@ pub(super) struct Screen {
 impl Screen {
     pub(super) const fn new(
         model: Model,
-        place: String,
+        address: String,
         by: String,
         commands: Sender<FeedCommand>,
     ) -> Self {
-        Self { model, over: Over::Nothing, notice: None, paused: false, place, by, commands }
+        Self {
+            model,
+            overlay: Overlay::Nothing,
+            notice: None,
+            paused: false,
+            address,
+            by,
+            commands,
+        }
     }
 
     /// Takes an update from the gateway, at the time `now`.
@@ -63,10 +71,11 @@ impl Screen {
             // Do not interrupt a user who types.
             Update::Refused(why) if self.is_typing() => self.notice = Some(why),
             Update::Text(..) if self.is_typing() => {}
-            Update::Considered(..) if !matches!(self.over, Over::Awaited) => {}
+            Update::Considered(..) if !matches!(self.overlay, Overlay::Awaited) => {}
             Update::Text(title, text) => self.read(title, text),
             Update::Considered(verb, elephant, evidence) => {
-                self.over = Over::Ask(Box::new(Ask::elephant(verb, &elephant, evidence, &self.by)));
+                self.overlay =
+                    Overlay::Ask(Box::new(Ask::elephant(verb, &elephant, evidence, &self.by)));
             }
             Update::Refused(why) => self.read("Not done", escaped(&why)),
             Update::Done(what) => self.notice = Some(what),
@@ -74,11 +83,11 @@ impl Screen {
     }
 
     const fn is_typing(&self) -> bool {
-        matches!(self.over, Over::Filter(_) | Over::Ask(_))
+        matches!(self.overlay, Overlay::Filter(_) | Overlay::Ask(_))
     }
 
     fn read(&mut self, title: &str, text: String) {
-        self.over = Over::Text { title: title.to_owned(), text, from: 0 };
+        self.overlay = Overlay::Text { title: title.to_owned(), text, from: 0 };
     }
 
     /// Handles a key. Returns whether to go on.
@@ -86,8 +95,8 @@ impl Screen {
         if keys::is_quit(key) {
             return false;
         }
-        match &mut self.over {
-            Over::Nothing => match keys::intent(key) {
+        match &mut self.overlay {
+            Overlay::Nothing => match keys::intent(key) {
                 Some(Intent::Quit) => return false,
                 Some(intent) => {
                     self.notice = None;
@@ -95,34 +104,34 @@ impl Screen {
                 }
                 None => {}
             },
-            Over::Filter(line) => {
+            Overlay::Filter(input) => {
                 let ends = matches!(key.code, KeyCode::Enter | KeyCode::Esc);
                 if key.code == KeyCode::Esc {
-                    *line = Line::default();
+                    *input = TextInput::default();
                 } else {
-                    line.key(key);
+                    input.key(key);
                 }
-                self.model.look_mut().filter = line.text().to_owned();
+                self.model.look_mut().filter = input.text().to_owned();
                 if ends {
-                    self.over = Over::Nothing;
+                    self.overlay = Overlay::Nothing;
                 }
             }
-            Over::Help => self.over = Over::Nothing,
-            Over::Awaited if key.code == KeyCode::Esc => self.over = Over::Nothing,
-            Over::Awaited => {}
-            Over::Text { from, .. } => match key.code {
+            Overlay::Help => self.overlay = Overlay::Nothing,
+            Overlay::Awaited if key.code == KeyCode::Esc => self.overlay = Overlay::Nothing,
+            Overlay::Awaited => {}
+            Overlay::Text { from, .. } => match key.code {
                 KeyCode::Down | KeyCode::Char('j') => *from = from.saturating_add(1),
                 KeyCode::Up | KeyCode::Char('k') => *from = from.saturating_sub(1),
-                _ => self.over = Over::Nothing,
+                _ => self.overlay = Overlay::Nothing,
             },
-            Over::Ask(ask) => match ask.key(key) {
+            Overlay::Ask(ask) => match ask.key(key) {
                 Answer::Asks => {}
                 Answer::Dropped => {
-                    self.over = Over::Nothing;
+                    self.overlay = Overlay::Nothing;
                     self.notice = Some("Cancelled: nothing was changed.".into());
                 }
                 Answer::Confirmed(decision) => {
-                    self.over = Over::Nothing;
+                    self.overlay = Overlay::Nothing;
                     self.send(FeedCommand::Decide(decision));
                 }
             },
@@ -132,13 +141,13 @@ impl Screen {
 
     /// Handles pasted text. It counts as text where text is asked for, and is ignored elsewhere.
     pub(super) fn paste(&mut self, text: &str) {
-        match &mut self.over {
-            Over::Filter(line) => {
-                line.paste(text);
-                self.model.look_mut().filter = line.text().to_owned();
+        match &mut self.overlay {
+            Overlay::Filter(input) => {
+                input.paste(text);
+                self.model.look_mut().filter = input.text().to_owned();
             }
-            Over::Ask(ask) => ask.paste(text),
-            Over::Nothing | Over::Help | Over::Awaited | Over::Text { .. } => {}
+            Overlay::Ask(ask) => ask.paste(text),
+            Overlay::Nothing | Overlay::Help | Overlay::Awaited | Overlay::Text { .. } => {}
         }
     }
 
@@ -147,11 +156,13 @@ impl Screen {
             Intent::View(view) => self.look(view),
             Intent::Sort(step) => self.model.sort(step),
             Intent::Reverse => self.model.reverse(),
-            Intent::Filter => self.over = Over::Filter(Line::of(&self.model.look().filter)),
+            Intent::Filter => {
+                self.overlay = Overlay::Filter(TextInput::of(&self.model.look().filter))
+            }
             Intent::Clear => self.model.clear(),
             Intent::Choose(step) => self.model.choose(step),
             Intent::Window => self.model.window = self.model.window.next(),
-            Intent::Help => self.over = Over::Help,
+            Intent::Help => self.overlay = Overlay::Help,
             Intent::Pause => {
                 self.paused = !self.paused;
                 self.send(FeedCommand::Pause(self.paused));
@@ -187,11 +198,11 @@ impl Screen {
                 self.notice = Some("Select an elephant, then press a.".into());
             }
             (Intent::Mode, Some((policy, class))) => {
-                self.over = Over::Ask(Box::new(Ask::class(class, policy, &self.by)));
+                self.overlay = Overlay::Ask(Box::new(Ask::class(class, policy, &self.by)));
             }
             (Intent::Undo, Some((policy, class))) => {
                 match Ask::undo_class(class, policy, &self.by) {
-                    Some(ask) => self.over = Over::Ask(Box::new(ask)),
+                    Some(ask) => self.overlay = Overlay::Ask(Box::new(ask)),
                     None => self.notice = Some("This class has no override to undo.".into()),
                 }
             }
@@ -212,7 +223,7 @@ impl Screen {
             Intent::Undo => Verb::Undo,
             _ => return self.send(FeedCommand::Elephant(number)),
         };
-        self.over = Over::Awaited;
+        self.overlay = Overlay::Awaited;
         self.send(FeedCommand::Consider(verb, number));
     }
 
@@ -291,7 +302,7 @@ mod tests {
         typed(&mut screen, "too much\ny");
         assert!(matches!(todo.try_recv(), Ok(FeedCommand::Decide(_))));
         screen.hear(Update::Refused("another operator has decided meanwhile".into()), 0);
-        assert!(matches!(screen.over, Over::Text { text, .. } if text.contains("meanwhile")));
+        assert!(matches!(screen.overlay, Overlay::Text { text, .. } if text.contains("meanwhile")));
     }
 
     #[test]
@@ -316,11 +327,11 @@ mod tests {
         let (mut screen, _todo) = screen();
         typed(&mut screen, "ju");
         assert!(
-            matches!(screen.over, Over::Nothing)
+            matches!(screen.overlay, Overlay::Nothing)
                 && screen.notice.as_ref().unwrap().contains("no override to undo")
         );
         typed(&mut screen, "ku");
-        assert!(matches!(screen.over, Over::Ask(_)));
+        assert!(matches!(screen.overlay, Overlay::Ask(_)));
         assert!(!screen.key(KeyEvent::new(
             KeyCode::Char('c'),
             ratatui::crossterm::event::KeyModifiers::CONTROL

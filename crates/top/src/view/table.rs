@@ -35,11 +35,11 @@ pub(super) fn table(
     for (line, (at, row)) in
         (area.y + 1..).zip(grid.rows.iter().enumerate().skip(first).take(height))
     {
-        let place = Rect { y: line, height: 1, ..area };
-        drawn(frame, place, grid, row, (&widths, is_wide));
+        let row_area = Rect { y: line, height: 1, ..area };
+        drawn(frame, row_area, grid, row, (&widths, is_wide));
         if chosen == Some(at) {
-            put(frame, place, ">", Align::Left, STRONG);
-            frame.buffer_mut().set_style(place, CHOSEN);
+            put(frame, row_area, ">", Align::Left, STRONG);
+            frame.buffer_mut().set_style(row_area, CHOSEN);
         }
     }
 }

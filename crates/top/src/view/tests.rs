@@ -7,7 +7,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::KeyCode;
 
-use super::over::wrapped;
+use super::overlay::wrapped;
 use super::*;
 use crate::feed::Update;
 use crate::sample::{answers, elephant, model, request};

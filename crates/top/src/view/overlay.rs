@@ -10,15 +10,15 @@ use ratatui::widgets::{Block, Clear};
 use super::STRONG;
 use crate::keys::KEYS;
 use crate::lists::MEANS;
-use crate::screen::{Over, Screen, scrolled};
+use crate::screen::{Overlay, Screen, scrolled};
 
-pub(super) fn over(frame: &mut Frame<'_>, screen: &Screen) {
-    match &screen.over {
-        Over::Nothing | Over::Filter(_) => {}
-        Over::Awaited => framed(frame, "Decide", "Asking the gateway …", 0, "_"),
-        Over::Help => framed(frame, "Keys", &help(), 0, ""),
-        Over::Text { title, text, from } => framed(frame, title, text, *from, ""),
-        Over::Ask(ask) => framed(frame, "Decide", &ask.subject, ask.from, &ask.prompt()),
+pub(super) fn overlay(frame: &mut Frame<'_>, screen: &Screen) {
+    match &screen.overlay {
+        Overlay::Nothing | Overlay::Filter(_) => {}
+        Overlay::Awaited => framed(frame, "Decide", "Asking the gateway …", 0, "_"),
+        Overlay::Help => framed(frame, "Keys", &help(), 0, ""),
+        Overlay::Text { title, text, from } => framed(frame, title, text, *from, ""),
+        Overlay::Ask(ask) => framed(frame, "Decide", &ask.subject, ask.from, &ask.prompt()),
     }
 }
 
