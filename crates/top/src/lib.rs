@@ -4,8 +4,8 @@
 //! The screen shows what the console shows, computed in the same way, from the same API. `feed`
 //! queries the gateway on a thread of its own. `rows` keeps the last quarter of an hour. `model`
 //! holds what is known and what is selected for display; `lists` makes its tables as `grid`s.
-//! `screen` reacts to keys and updates, with `keys`, `text_input`, `ask` and `details`. `view` draws it.
-//! Only this file uses the terminal. Without a terminal, `printed` prints the same.
+//! `screen` reacts to keys and updates, with `keys`, `text_input`, `ask` and `details`. `view` draws
+//! it. Only this file uses the terminal. Without a terminal, `printed` prints the same.
 #![forbid(unsafe_code)]
 
 mod amount;
