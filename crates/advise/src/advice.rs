@@ -4,7 +4,6 @@ use bywash_terminal::text::{escaped, start};
 use serde::Serialize;
 
 use crate::classes::{Places, Proposed, Template};
-use crate::crowd::Crowd;
 use crate::graph::PAGES;
 use crate::hosts::Host;
 use crate::limit::{Limit, limit, windows};
@@ -16,6 +15,7 @@ use crate::role::{Role, role};
 use crate::summary::Summary;
 use crate::tally::{Answers, Tally};
 use crate::times::Quantiles;
+use crate::workload::WorkloadModel;
 
 /// The most transitions between pages that are listed.
 const WAYS: usize = 40;
@@ -62,7 +62,7 @@ pub struct Advice {
     pub notes: Vec<String>,
     /// A model of the log's visitors.
     #[serde(skip)]
-    pub crowd: Crowd,
+    pub workload: WorkloadModel,
 }
 
 /// A template that may be the order but was not chosen.
@@ -223,7 +223,7 @@ impl Summary {
         let order_tally = order_page.map(|page| &self.tallies[page]);
         let orders = order_tally.map_or(0, Tally::orders);
         let order_answers = order_tally.map(|tally| tally.answers).unwrap_or_default();
-        let crowd = Crowd::new(&self, &places, &graph, order_page, light);
+        let workload = WorkloadModel::new(&self, &places, &graph, order_page, light);
         let transacts = |page| matches!(places.role(page), Role::Order | Role::Checkout);
         let elephants = self
             .load
@@ -250,7 +250,7 @@ impl Summary {
             resources: self.load.as_ref().map_or_else(Vec::new, Load::utilisations),
             elephants: elephants.unwrap_or_default(),
             notes: Vec::new(),
-            crowd,
+            workload,
         };
         advice.notes = self.notes(&advice);
         advice

@@ -53,9 +53,10 @@ pub fn file(advice: &Advice, around: &Around<'_>) -> String {
 }
 
 fn head(advice: &Advice, around: &Around<'_>) -> String {
-    let moment = |seconds: u64| {
+    let timestamp = |seconds: u64| {
         let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
-        Timestamp::from_second(seconds).map_or_else(|_| "?".into(), |moment| moment.to_string())
+        Timestamp::from_second(seconds)
+            .map_or_else(|_| "?".into(), |timestamp| timestamp.to_string())
     };
     let counts = &advice.counts;
     format!(
@@ -72,8 +73,8 @@ fn head(advice: &Advice, around: &Around<'_>) -> String {
         plain(around.log),
         counts.requests,
         advice.clients.sessions,
-        moment(counts.from),
-        moment(counts.to),
+        timestamp(counts.from),
+        timestamp(counts.to),
     )
 }
 

@@ -93,12 +93,12 @@ fn a_shop_is_understood() {
 }
 
 #[test]
-fn a_crowd_walks_as_the_visitors_did() {
+fn the_model_walks_as_the_visitors_did() {
     let advice = shop(4000).advice();
-    let crowd = &advice.crowd;
-    assert!(crowd.is_known());
-    assert!((crowd.service() - 0.2).abs() < 0.01, "{}", crowd.service());
-    let visitors = crowd.visitors(7.5, Span::from_secs(2000), 1);
+    let workload = &advice.workload;
+    assert!(workload.is_known());
+    assert!((workload.service() - 0.2).abs() < 0.01, "{}", workload.service());
+    let visitors = workload.visitors(7.5, Span::from_secs(2000), 1);
     assert!((3800..4200).contains(&visitors.len()), "{}", visitors.len());
     let steps: usize = visitors.iter().map(|(_, steps)| steps.len()).sum();
     assert!((steps as f64 / visitors.len() as f64 - 3.75).abs() < 0.1);
@@ -108,7 +108,7 @@ fn a_crowd_walks_as_the_visitors_did() {
     assert!(visitors.is_sorted_by_key(|(came, _)| *came));
     let last = visitors[visitors.len() - 1].0.as_secs_f64();
     assert!((1990.0..2000.0).contains(&last), "{last}");
-    assert_eq!(visitors, crowd.visitors(7.5, Span::from_secs(2000), 1));
+    assert_eq!(visitors, workload.visitors(7.5, Span::from_secs(2000), 1));
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn a_log_that_says_little_says_so() {
     for word in ["no durations", "no client that left", "No order was found"] {
         assert!(all.contains(word), "{word}: {all}");
     }
-    assert!(!advice.crowd.is_known());
+    assert!(!advice.workload.is_known());
     let text = file(&advice, &Around { log: "x\ny", server: "http://127.0.0.1:1" });
     assert!(text.contains("from x\\ny:") && !text.contains("\nutility"), "{text}");
 }
@@ -227,7 +227,7 @@ fn a_patience_that_is_clamped_says_so() {
 }
 
 #[test]
-fn a_crowd_asks_for_as_much_as_is_said_also_where_visitors_left() {
+fn the_model_asks_for_as_much_as_the_log_also_where_visitors_left() {
     // Two thirds of the visitors that look at three pages leave at one of them.
     let mut summary = Summary::new(Settings::default());
     for client in 0..3000_u32 {
@@ -246,9 +246,9 @@ fn a_crowd_asks_for_as_much_as_is_said_also_where_visitors_left() {
             }
         }
     }
-    let crowd = summary.advice().crowd;
+    let workload = summary.advice().workload;
     for (pages, lasts, expected) in [(20.0, 1000, 20_000), (0.5, 200, 100), (3.0, 1, 3)] {
-        let visitors = crowd.visitors(pages, Span::from_secs(lasts), 1);
+        let visitors = workload.visitors(pages, Span::from_secs(lasts), 1);
         let steps: usize = visitors.iter().map(|(_, steps)| steps.len()).sum();
         assert_eq!(steps, expected, "to the page");
     }

@@ -2,7 +2,7 @@
 //! ordinary queue in front of the application, and with bywash.
 //!
 //! Visitors are drawn from the log's own transitions, pauses and services
-//! ([`bywash_advise::Crowd`]); both variants get the same ones. Two facts are not in a log and are
+//! ([`bywash_advise::WorkloadModel`]); both variants get the same ones. Two facts are not in a log and are
 //! assumed, which the output says: how many places the application has, and that it does not slow
 //! down under load.
 
@@ -101,8 +101,8 @@ impl Terms {
 /// # Errors
 /// If the simulator refuses them.
 pub(super) fn forecast(advice: &Advice, workers: Option<u32>) -> Result<Option<Forecast>, Failure> {
-    let crowd = &advice.crowd;
-    let Some(busy) = advice.busy.filter(|_| crowd.is_known()) else { return Ok(None) };
+    let workload = &advice.workload;
+    let Some(busy) = advice.busy.filter(|_| workload.is_known()) else { return Ok(None) };
     if busy.most.pages <= 0.0 {
         return Ok(None);
     }
@@ -156,7 +156,7 @@ fn run(times: u32, with: &'static str, cell: &Cell, scale: f64) -> Run {
 
 fn scenario(advice: &Advice, terms: &Terms, times: u32, ours: bool) -> Scenario {
     let mut recording = Recording::default();
-    for (came, steps) in advice.crowd.visitors(terms.pages * f64::from(times), terms.lasts, 1) {
+    for (came, steps) in advice.workload.visitors(terms.pages * f64::from(times), terms.lasts, 1) {
         let visits = steps.iter().map(|step| Visit {
             class: step.role as usize,
             demand: step.service,

@@ -2,7 +2,7 @@
 //! and service demands.
 //!
 //! A service time is drawn from all measured ones of its class, and scaled so that the mean is that
-//! of the quiet hours. So the crowd asks for work, without the waiting in the log's durations.
+//! of the quiet hours. So the visitors ask for work, without the waiting in the log's durations.
 
 use bywash_units::{Span, Time};
 
@@ -16,7 +16,7 @@ use crate::times::Times;
 /// The most steps of a visit.
 const LONGEST: usize = 200;
 
-/// A kind of request in a crowd.
+/// A kind of request in the model.
 #[derive(Clone, Debug, Default)]
 struct Kind {
     service: Times,
@@ -31,7 +31,7 @@ struct Kind {
 /// A model of visitors that behave like those of a log: the same entry pages, transitions, think
 /// times and service demands.
 #[derive(Clone, Debug)]
-pub struct Crowd {
+pub struct WorkloadModel {
     kinds: Vec<Kind>,
     graph: Graph,
     think: Times,
@@ -50,7 +50,7 @@ pub struct Step {
     pub order: bool,
 }
 
-impl Crowd {
+impl WorkloadModel {
     pub(crate) fn new(
         summary: &Summary,
         places: &Places,
@@ -141,9 +141,9 @@ impl Crowd {
                 order: chance.next() < kind.order,
             });
             let roles = Role::ALL.len();
-            let mut ways: Vec<u64> = (0..roles).map(|to| self.graph.steps(role, to)).collect();
-            ways.push(self.graph.exits[role]);
-            at = chance.pick(&ways).filter(|to| *to < roles);
+            let mut weights: Vec<u64> = (0..roles).map(|to| self.graph.steps(role, to)).collect();
+            weights.push(self.graph.exits[role]);
+            at = chance.pick(&weights).filter(|to| *to < roles);
         }
         steps
     }
