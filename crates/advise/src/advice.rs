@@ -10,7 +10,7 @@ use crate::limit::{Limit, limit, windows};
 use crate::load::{Load, Seen, Utilisation};
 use crate::minutes::Peak;
 use crate::order::{Candidate, Ranked, orders};
-use crate::patience::{Leaving, Told};
+use crate::patience::{Leaving, PatienceSetting};
 use crate::role::{Role, role};
 use crate::summary::Summary;
 use crate::tally::{Answers, Tally};
@@ -509,11 +509,11 @@ fn notes_of_patience(advice: &Advice, notes: &mut Vec<String>) {
         notes.push(format!("Too few clients left to estimate patience: {}.", advice.patience.left));
     }
     if let Some(found) = advice.patience.median.or(advice.patience.mean)
-        && Told::of(found).clamped.is_some()
+        && PatienceSetting::of(found).clamped.is_some()
     {
         notes.push(format!(
             "Patience is {found:.1} s in the log and was clamped: the configuration has {:.0} s.",
-            Told::of(found).seconds
+            PatienceSetting::of(found).seconds
         ));
     }
 }

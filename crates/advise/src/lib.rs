@@ -3,8 +3,8 @@
 //! A [`Summary`] receives one request after the other in bounded memory, however long the log is
 //! and whatever its lines contain. [`Summary::advice`] derives an [`Advice`] from it: sessions,
 //! proposed classes with their utilities, patience, peak load, and elephants. [`file`] writes the
-//! configuration. [`WorkloadModel`] draws visitors that behave like those of the log. Nothing here reads a
-//! file or a clock.
+//! configuration. [`WorkloadModel`] draws visitors that behave like those of the log. Nothing here
+//! reads a file or a clock.
 //!
 //! # Bounds
 //!
@@ -62,7 +62,7 @@ pub use hosts::Host;
 pub use limit::{By, Capacity, Limit, Machine, Shows};
 pub use load::{Load, Seen, Used, Watched};
 pub use minutes::{MOST as MOST_MINUTES, Peak};
-pub use patience::{Leaving, Patience, Told};
+pub use patience::{Leaving, Patience, PatienceSetting};
 pub use request::{Client, End, Kept, Request};
 pub use role::Role;
 pub use sessions::MOST as MOST_SESSIONS;

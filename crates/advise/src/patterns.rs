@@ -19,7 +19,7 @@ pub(crate) fn pattern(template: &str, role: Role) -> Option<String> {
     }
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let mut pattern = format!("{method} {path}");
-    for (at, part) in query.split('&').filter(|part| role.is_told_by(part)).enumerate() {
+    for (at, part) in query.split('&').filter(|part| role.is_named_by(part)).enumerate() {
         pattern.push(if at == 0 { '?' } else { '&' });
         pattern.push_str(part);
     }

@@ -2,13 +2,13 @@
 //! ordinary queue in front of the application, and with bywash.
 //!
 //! Visitors are drawn from the log's own transitions, pauses and services
-//! ([`bywash_advise::WorkloadModel`]); both variants get the same ones. Two facts are not in a log and are
-//! assumed, which the output says: how many places the application has, and that it does not slow
-//! down under load.
+//! ([`bywash_advise::WorkloadModel`]); both variants get the same ones. Two facts are not in a log
+//! and are assumed, which the output says: how many places the application has, and that it does
+//! not slow down under load.
 
 use std::collections::BTreeMap;
 
-use bywash_advise::{Advice, Proposed, Role, Told};
+use bywash_advise::{Advice, PatienceSetting, Proposed, Role};
 use bywash_command::Failure;
 use bywash_scenario::client::Client;
 use bywash_scenario::file::Length;
@@ -129,7 +129,7 @@ pub(super) fn forecast(advice: &Advice, workers: Option<u32>) -> Result<Option<F
         places_were_told: workers.is_some(),
         patience: patience.as_secs_f64(),
         patience_was_assumed: found.is_none(),
-        patience_told: Told::of(patience.as_secs_f64()).seconds,
+        patience_told: PatienceSetting::of(patience.as_secs_f64()).seconds,
         scale: terms.scale,
         seconds: terms.lasts.as_secs_f64(),
         runs,
@@ -195,7 +195,7 @@ fn scenario(advice: &Advice, terms: &Terms, times: u32, ours: bool) -> Scenario 
 
 fn policy(ours: bool, patience: Span) -> PolicyChoice {
     let (name, parameters) = if ours {
-        let patience = Span::from_secs_f64(Told::of(patience.as_secs_f64()).seconds);
+        let patience = Span::from_secs_f64(PatienceSetting::of(patience.as_secs_f64()).seconds);
         (
             "session-first",
             BTreeMap::from([("patience".to_owned(), format!("{}ms", patience.as_millis()))]),
