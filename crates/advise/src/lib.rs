@@ -54,7 +54,7 @@ mod times;
 mod visitors;
 mod workload;
 
-pub use advice::{Advice, Busy, Clients, Counts, Page, Way};
+pub use advice::{Advice, Busy, Clients, Counts, Page, Transition};
 pub use classes::Proposed;
 pub use clock::{agreed, is_near};
 pub use file::{Around, file};

@@ -6,7 +6,7 @@
 
 use bywash_units::{Span, Time};
 
-use crate::classes::Places;
+use crate::classes::RoleAssignment;
 use crate::graph::Graph;
 use crate::role::Role;
 use crate::summary::Summary;
@@ -53,7 +53,7 @@ pub struct Step {
 impl WorkloadModel {
     pub(crate) fn new(
         summary: &Summary,
-        places: &Places,
+        assignment: &RoleAssignment,
         graph: &Graph,
         order: Option<usize>,
         light: usize,
@@ -62,7 +62,7 @@ impl WorkloadModel {
         let mut orders = vec![0.0; Role::ALL.len()];
         let pages = summary.tallies.iter().enumerate().filter(|(_, tally)| !tally.is_file());
         for (page, tally) in pages {
-            let role = places.role(page).index();
+            let role = assignment.role(page).index();
             kinds[role].merge(tally.clone());
             if Some(page) == order {
                 orders[role] += tally.orders() as f64;
