@@ -140,7 +140,7 @@ impl Log {
             }
             Ok(Line::NoRequest) => account.malformed += 1,
             Ok(Line::Elsewhere) => account.elsewhere += 1,
-            Ok(Line::Aside) => {}
+            Ok(Line::Metadata) => {}
             Err(_) if line == Ok(b"") => {}
             Err(flaw) => account.flaw(&self.name, number, line, &flaw),
         }

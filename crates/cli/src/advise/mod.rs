@@ -46,8 +46,8 @@ pub(crate) fn advise(args: &Advise) -> Result<(), Failure> {
     let mut advice = summary.advice();
     advice.notes.extend(account.notes());
     if let Some(metrics) = &metrics {
-        let told = metrics.told(advice.counts.from, advice.counts.to);
-        advice.notes.extend(told);
+        let notes = metrics.notes(advice.counts.from, advice.counts.to);
+        advice.notes.extend(notes);
         if account.has_local_times {
             advice.notes.push(
                 "HAProxy writes local time without a zone, and its times were read as UTC. If \

@@ -132,7 +132,7 @@ impl Intake {
             }
             Ok(Line::NoRequest) => account.malformed += 1,
             Ok(Line::Elsewhere) => account.elsewhere += 1,
-            Ok(Line::Aside) => {}
+            Ok(Line::Metadata) => {}
             Err(_) if line == Ok(b"") => {}
             Err(flaw) => {
                 account.flawed += 1;
@@ -172,7 +172,7 @@ fn asked(logged: &Logged<'_>, config: &Config) -> Asked {
         end: logged.end,
         waited: logged.waited,
         service: logged.service.map(|service| service.max(Span::from_micros(1))),
-        target: logged.wish(),
+        target: logged.request_hash(),
         safe: matches!(&*logged.method, "GET" | "HEAD" | "OPTIONS" | "TRACE"),
     }
 }
