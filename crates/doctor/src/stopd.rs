@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::time::Duration;
 
-use bywash_config::{Config, Database, DatabaseKind, DatabasePlace};
+use bywash_config::{Config, Database, DatabaseAddress, DatabaseKind};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 
@@ -76,14 +76,14 @@ fn reached(socket: &Path, own: Option<u32>, gateway: Option<u32>) -> Finding {
 
 async fn reach_one(database: &Database) -> Finding {
     let server = &database.server;
-    let reached = match &server.place {
-        DatabasePlace::Tcp { host, port } => {
+    let reached = match &server.address {
+        DatabaseAddress::Tcp { host, port } => {
             within(TcpStream::connect((host.as_str(), *port))).await
         }
-        DatabasePlace::Unix(path) if server.kind == DatabaseKind::Postgres => {
+        DatabaseAddress::Unix(path) if server.kind == DatabaseKind::Postgres => {
             within(UnixStream::connect(path.join(".s.PGSQL.5432"))).await
         }
-        DatabasePlace::Unix(path) => within(UnixStream::connect(path)).await,
+        DatabaseAddress::Unix(path) => within(UnixStream::connect(path)).await,
     };
     let name = &database.name;
     match reached {
