@@ -19,10 +19,10 @@ use bywash_terminal::stderr;
 
 use super::config;
 use crate::args::Run;
-use crate::state::Keeper;
+use crate::state::Checkpointer;
 use crate::watchdog::Watchdog;
 
-pub(super) struct Life<'a> {
+pub(super) struct Lifecycle<'a> {
     pub(super) args: &'a Run,
     /// The path of the program.
     pub(super) program: PathBuf,
@@ -32,7 +32,7 @@ pub(super) struct Life<'a> {
     pub(super) supervisor: Supervisor,
     pub(super) watchdog: Watchdog,
     pub(super) signals: Signals,
-    pub(super) keeper: Keeper,
+    pub(super) checkpointer: Checkpointer,
 }
 
 /// The interval between checks of the watched files.
@@ -49,7 +49,7 @@ enum End {
     Succeeded,
 }
 
-impl Life<'_> {
+impl Lifecycle<'_> {
     /// Runs until a signal ends the process or a successor has taken over.
     pub(super) fn live(mut self) -> Result<(), Failure> {
         self.tell(Supervisor::ready);
@@ -155,7 +155,7 @@ impl Life<'_> {
     }
 
     fn end(self, end: &End) -> Result<(), Failure> {
-        let Self { gateway, supervisor, watchdog, mut signals, keeper, .. } = self;
+        let Self { gateway, supervisor, watchdog, mut signals, checkpointer, .. } = self;
         // A process that ends is not watched, and after a hand-over the supervisor watches the
         // successor.
         drop(watchdog);
@@ -179,14 +179,14 @@ impl Life<'_> {
             End::Stopped => {
                 // Save now, as the grace may be cut short, and again with what is learned during
                 // it.
-                keeper.save();
+                checkpointer.save();
                 let left = gateway.stop(grace);
-                keeper.stop();
+                checkpointer.stop();
                 left
             }
             // From now on the successor saves what it learns.
             End::Succeeded => {
-                drop(keeper);
+                drop(checkpointer);
                 gateway.give_way(grace)
             }
         };
