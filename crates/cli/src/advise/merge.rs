@@ -12,8 +12,8 @@ use bywash_advise::{Kept, Request, Summary, agreed, is_near};
 use bywash_command::Failure;
 use bywash_units::{Span, Time};
 
-use super::intake::{Account, Log};
 use super::progress::Progress;
+use super::reader::{Log, LogCounts};
 use crate::args::Advise;
 
 /// The maximum number of logs that are open at the same time; each takes half a megabyte.
@@ -100,7 +100,7 @@ impl Merge {
     pub(super) fn run(
         mut self,
         args: &Advise,
-        (account, progress): (&mut Account, &mut Progress),
+        (log_counts, progress): (&mut LogCounts, &mut Progress),
         summary: &mut Summary,
     ) -> Result<Vec<String>, Failure> {
         loop {
@@ -108,7 +108,7 @@ impl Merge {
             let begins = self.waiting.front().map(|source| source.first);
             let has_begun = begins.is_some_and(|first| first <= next || next.is_none());
             if has_begun && self.open.len() < MOST {
-                self.open_next(args, account, progress)?;
+                self.open_next(args, log_counts, progress)?;
                 continue;
             }
             self.is_crowded |= has_begun;
@@ -123,9 +123,9 @@ impl Merge {
             }
             if is_alone {
                 let until = begins.flatten();
-                stream.alone(until, account, progress, &mut |request| summary.add(request));
+                stream.alone(until, log_counts, progress, &mut |request| summary.add(request));
             }
-            if !stream.fill(account, progress) {
+            if !stream.fill(log_counts, progress) {
                 self.close(at);
             }
         }
@@ -134,22 +134,22 @@ impl Merge {
     fn open_next(
         &mut self,
         args: &Advise,
-        account: &mut Account,
+        log_counts: &mut LogCounts,
         progress: &mut Progress,
     ) -> Result<(), Failure> {
         let Some(source) = self.waiting.pop_front() else { return Ok(()) };
-        let Some(log) = account.open(&source.path, args.format.as_ref(), progress)? else {
+        let Some(log) = log_counts.open(&source.path, args.format.as_ref(), progress)? else {
             return Ok(());
         };
         let ahead = VecDeque::with_capacity(AHEAD);
         let (course, next) = (Course::default(), Time::ZERO);
         let mut stream = Stream { log, ahead, is_over: false, course, next };
-        stream.read_ahead(account, progress);
+        stream.read_ahead(log_counts, progress);
         let ended: Vec<Time> = stream.ahead.iter().map(|one| one.request().ended()).collect();
         if let Some((now, _)) = agreed(&ended) {
             stream.course = Course { from: now, now, to: now, strays: 0 };
         }
-        if stream.fill(account, progress) {
+        if stream.fill(log_counts, progress) {
             self.open.push(stream);
         }
         Ok(())
@@ -197,17 +197,17 @@ impl Merge {
 }
 
 impl Stream {
-    fn read_ahead(&mut self, account: &mut Account, progress: &mut Progress) {
+    fn read_ahead(&mut self, log_counts: &mut LogCounts, progress: &mut Progress) {
         while self.ahead.len() < AHEAD && !self.is_over {
             let Self { log, ahead, .. } = self;
-            let line = log.line(account, progress, &mut |one| ahead.push_back(one.kept()));
-            self.is_over = account.is_over(&self.log.name, line);
+            let line = log.line(log_counts, progress, &mut |one| ahead.push_back(one.kept()));
+            self.is_over = log_counts.is_over(&self.log.name, line);
         }
     }
 
     /// Reads on, and determines when the next request ended. Returns whether there is one.
-    fn fill(&mut self, account: &mut Account, progress: &mut Progress) -> bool {
-        self.read_ahead(account, progress);
+    fn fill(&mut self, log_counts: &mut LogCounts, progress: &mut Progress) -> bool {
+        self.read_ahead(log_counts, progress);
         let now = self.course.now;
         let ended: Vec<Time> = self.ahead.iter().map(|one| one.request().ended()).collect();
         let Some(first) = ended.first().copied() else { return false };
@@ -227,7 +227,7 @@ impl Stream {
     fn alone(
         &mut self,
         until: Option<Time>,
-        account: &mut Account,
+        log_counts: &mut LogCounts,
         progress: &mut Progress,
         tell: &mut impl FnMut(&Request<'_>),
     ) {
@@ -239,7 +239,7 @@ impl Stream {
         }
         while self.ahead.is_empty() && !self.is_over {
             let Self { log, ahead, course, .. } = self;
-            let line = log.line(account, progress, &mut |one| {
+            let line = log.line(log_counts, progress, &mut |one| {
                 if is_before(one) {
                     course.passes(one.ended());
                     tell(one);
@@ -247,7 +247,7 @@ impl Stream {
                     ahead.push_back(one.kept());
                 }
             });
-            self.is_over = account.is_over(&self.log.name, line);
+            self.is_over = log_counts.is_over(&self.log.name, line);
         }
     }
 }
