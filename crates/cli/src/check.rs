@@ -31,11 +31,15 @@ pub(crate) fn check(args: &Check) -> Result<(), Failure> {
         praise(&problems, &certificate_problems, &names, &args.file.display().to_string());
         return Ok(());
     }
-    Err(Failure::configuration(told(&problems, &certificate_problems, args)))
+    Err(Failure::configuration(problem_text(&problems, &certificate_problems, args)))
 }
 
 /// Returns the problems, and how to get a first file if there is none.
-fn told(problems: &Problems, certificate_problems: &CertificateProblems, args: &Check) -> String {
+fn problem_text(
+    problems: &Problems,
+    certificate_problems: &CertificateProblems,
+    args: &Check,
+) -> String {
     let mut text = if problems.is_empty() { String::new() } else { problems.render(has_colour()) };
     text.push_str(&lines(certificate_problems));
     if args.file.exists() {

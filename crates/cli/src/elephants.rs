@@ -9,7 +9,7 @@ use bywash_command::{admin_client, operators};
 use bywash_control::Change;
 use bywash_units::Span;
 
-use crate::args::elephants::{Ask, Author, Elephants, List, Show, Word};
+use crate::args::elephants::{Ask, Author, DecisionMeta, Elephants, List, Show};
 
 pub(crate) fn elephants(what: &Elephants) -> Result<(), Failure> {
     match what {
@@ -17,22 +17,27 @@ pub(crate) fn elephants(what: &Elephants) -> Result<(), Failure> {
         Elephants::Show(args) => show(args),
         Elephants::Ask(args) => ask(args),
         Elephants::Approve(args) => {
-            decide("approve", &args.word, args.lasts, args.otherwise.change())
+            decide("approve", &args.meta, args.lasts, args.otherwise.change())
         }
         Elephants::Try(args) => {
-            decide("try", &args.word, Some(args.lasts), args.otherwise.change())
+            decide("try", &args.meta, Some(args.lasts), args.otherwise.change())
         }
         Elephants::Reject(args) => {
-            decide("reject", &args.word, Some(args.lasts), Change::default())
+            decide("reject", &args.meta, Some(args.lasts), Change::default())
         }
-        Elephants::Undo(args) => decide("undo", &args.word, Some(args.lasts), Change::default()),
+        Elephants::Undo(args) => decide("undo", &args.meta, Some(args.lasts), Change::default()),
     }
 }
 
-fn decide(what: &str, word: &Word, lasts: Option<Span>, change: Change) -> Result<(), Failure> {
-    let Word { number, author: Author { by, why }, which } = word;
+fn decide(
+    what: &str,
+    meta: &DecisionMeta,
+    lasts: Option<Span>,
+    change: Change,
+) -> Result<(), Failure> {
+    let DecisionMeta { number, author: Author { by, why }, which } = meta;
     let by = &operators::author(by.as_deref())?;
-    let said = Decision {
+    let decision = Decision {
         by: Some(by.clone()),
         why: why.clone(),
         lasts: lasts.map(|lasts| lasts.to_string()),
@@ -43,7 +48,7 @@ fn decide(what: &str, word: &Word, lasts: Option<Span>, change: Change) -> Resul
         which,
         by,
         &format!("/v1/elephants/{number}/{what}"),
-        &said,
+        &decision,
     )?))
 }
 
