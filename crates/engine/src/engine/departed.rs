@@ -19,7 +19,7 @@ impl Engine {
                 self.lost(now, id);
                 self.did_not_arrive(now, id);
                 if !self.leave_lane(id) {
-                    let view = view(now, self.pace, self.learning.values(), &self.requests);
+                    let view = view(now, self.mean_service, self.learning.values(), &self.requests);
                     self.order.departed(&view, id);
                     self.requests.leave_queue(id);
                 }

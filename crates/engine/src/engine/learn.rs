@@ -78,7 +78,7 @@ impl Engine {
         }
         match end {
             End::Answered { in_time, .. } => {
-                self.pace.learn(took);
+                self.mean_service.learn(took);
                 self.learning.ran(class, took, in_time);
                 self.retry_after.served(now);
             }

@@ -13,7 +13,7 @@ use crate::action::Action;
 use crate::classify::strict;
 use crate::event::{End, Event, Meter, Service};
 use crate::limit::{Completion, Ended, Limit, Load};
-use crate::pace::Pace;
+use crate::mean_service::MeanService;
 use crate::queue::{Floor, Holder, Order, Principal, Push, QueueView, Requests, State, Waiting};
 use crate::reason::Reason;
 use crate::request::{
@@ -61,7 +61,7 @@ pub struct Engine {
     attempts: Attempts,
     retry_after: RetryAfter,
     learning: Learning,
-    pace: Pace,
+    mean_service: MeanService,
     options: Options,
 }
 
@@ -88,7 +88,7 @@ impl Engine {
             running: 0,
             attempts: Attempts::new(options.retry_window),
             retry_after: RetryAfter::CALM,
-            pace: Pace::UNKNOWN,
+            mean_service: MeanService::UNKNOWN,
             options,
         }
     }
@@ -175,7 +175,7 @@ impl Engine {
             held: self.lanes.length() as u32,
             oldest: view.oldest().map_or(Span::ZERO, |id| view.age(id)),
             newest_first: self.order.newest_first(),
-            mean_service: self.pace.mean(),
+            mean_service: self.mean_service.mean(),
             sessions: self.sessions.len() as u32,
         }
     }
@@ -272,7 +272,7 @@ impl Engine {
             // No waiting request may have the slot: `fill` sees to that after every event.
             let refused = self
                 .order
-                .reject(&view(now, self.pace, self.learning.values(), &self.requests), id);
+                .reject(&view(now, self.mean_service, self.learning.values(), &self.requests), id);
             actions.push(if let Some(reason) = refused {
                 self.shed(now, id, reason)
             } else {
@@ -297,7 +297,7 @@ impl Engine {
     /// Asks the scheduler whether `id` may wait. Returns the request that is refused or evicted
     /// because of it, if any, and the reason.
     fn enter_queue(&mut self, now: Time, id: RequestId) -> Option<(RequestId, Reason)> {
-        let view = view(now, self.pace, self.learning.values(), &self.requests);
+        let view = view(now, self.mean_service, self.learning.values(), &self.requests);
         match self.order.push(&view, id) {
             Push::Queued => {
                 self.requests.enter_queue(id);
@@ -363,7 +363,7 @@ impl Engine {
                 actions.extend(self.start_of_lanes(now, Reason::FloorShare));
                 continue;
             }
-            let view = view(now, self.pace, self.learning.values(), &self.requests);
+            let view = view(now, self.mean_service, self.learning.values(), &self.requests);
             if let Some((id, reason)) = self.order.discard(&view) {
                 self.requests.leave_queue(id);
                 actions.push(self.shed(now, id, reason));
@@ -386,7 +386,7 @@ impl Engine {
         if self.leave_lane(id) {
             return;
         }
-        let view = view(now, self.pace, self.learning.values(), &self.requests);
+        let view = view(now, self.mean_service, self.learning.values(), &self.requests);
         self.order.remove(&view, id);
         self.requests.leave_queue(id);
     }
@@ -440,12 +440,12 @@ impl Engine {
     fn retry_after(&mut self, now: Time, is_load: bool) -> Span {
         // By that time the requests that wait now will have been served, at the present pace.
         let services = self.view(now).length() as u64 + 1;
-        let drain = self.pace.mean() * services / u64::from(self.limit.slots());
+        let drain = self.mean_service.mean() * services / u64::from(self.limit.slots());
         self.retry_after.refused(now, drain, is_load)
     }
 
     const fn view(&self, now: Time) -> QueueView<'_> {
-        view(now, self.pace, self.learning.values(), &self.requests)
+        view(now, self.mean_service, self.learning.values(), &self.requests)
     }
 }
 
@@ -462,11 +462,11 @@ struct Served {
 /// [`Engine::view`] so that the scheduler can be borrowed mutably at the same time.
 const fn view<'a>(
     now: Time,
-    pace: Pace,
+    mean_service: MeanService,
     values: &'a Values,
     requests: &'a Requests,
 ) -> QueueView<'a> {
-    QueueView { now, mean_service: pace.mean(), values, requests }
+    QueueView { now, mean_service: mean_service.mean(), values, requests }
 }
 
 /// Returns whether requests of any class can be stopped. Computed once for all classes because

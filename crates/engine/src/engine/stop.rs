@@ -125,7 +125,7 @@ impl Engine {
     /// Returns whether a second of service promises more than `than` for the request that gets the
     /// next slot: `new`, or a waiting one that goes before it.
     fn next_promises_more(&mut self, now: Time, new: RequestId, than: f64) -> bool {
-        let view = view(now, self.pace, self.learning.values(), &self.requests);
+        let view = view(now, self.mean_service, self.learning.values(), &self.requests);
         let next = self.order.goes_first(&view, new);
         let class = view.waiting(next).class.index();
         self.promise(now, class, Span::ZERO).is_some_and(|promise| promise > than)
