@@ -39,14 +39,14 @@ struct Stream {
     log: Log,
     ahead: VecDeque<Kept>,
     is_over: bool,
-    course: Course,
+    position: LogPosition,
     /// When the next request ended, if its neighbours agree.
     next: Time,
 }
 
 /// The position in a log.
 #[derive(Default)]
-struct Course {
+struct LogPosition {
     from: Time,
     now: Time,
     to: Time,
@@ -54,7 +54,7 @@ struct Course {
     strays: usize,
 }
 
-impl Course {
+impl LogPosition {
     fn is_at(&mut self, ended: Time) {
         self.now = ended;
         self.to = self.to.max(ended);
@@ -142,12 +142,12 @@ impl Merge {
             return Ok(());
         };
         let ahead = VecDeque::with_capacity(AHEAD);
-        let (course, next) = (Course::default(), Time::ZERO);
-        let mut stream = Stream { log, ahead, is_over: false, course, next };
+        let (position, next) = (LogPosition::default(), Time::ZERO);
+        let mut stream = Stream { log, ahead, is_over: false, position, next };
         stream.read_ahead(log_counts, progress);
         let ended: Vec<Time> = stream.ahead.iter().map(|one| one.request().ended()).collect();
         if let Some((now, _)) = agreed(&ended) {
-            stream.course = Course { from: now, now, to: now, strays: 0 };
+            stream.position = LogPosition { from: now, now, to: now, strays: 0 };
         }
         if stream.fill(log_counts, progress) {
             self.open.push(stream);
@@ -156,7 +156,7 @@ impl Merge {
     }
 
     fn close(&mut self, at: usize) {
-        let Stream { log, course: Course { from, to, .. }, .. } = self.open.swap_remove(at);
+        let Stream { log, position: LogPosition { from, to, .. }, .. } = self.open.swap_remove(at);
         self.read.push(Read { name: log.name, from, to });
     }
 
@@ -208,7 +208,7 @@ impl Stream {
     /// Reads on, and determines when the next request ended. Returns whether there is one.
     fn fill(&mut self, log_counts: &mut LogCounts, progress: &mut Progress) -> bool {
         self.read_ahead(log_counts, progress);
-        let now = self.course.now;
+        let now = self.position.now;
         let ended: Vec<Time> = self.ahead.iter().map(|one| one.request().ended()).collect();
         let Some(first) = ended.first().copied() else { return false };
         let agrees = |with: Time| ended.iter().skip(1).any(|other| is_near(with, *other));
@@ -216,9 +216,9 @@ impl Stream {
         // of a log.
         let is_stray = !is_near(now, first) && (agrees(now) || !agrees(first));
         if !is_stray {
-            self.course.is_at(first);
+            self.position.is_at(first);
         }
-        self.next = self.course.now;
+        self.next = self.position.now;
         true
     }
 
@@ -234,14 +234,14 @@ impl Stream {
         let is_before = |request: &Request<'_>| until.is_none_or(|until| request.ended() < until);
         while self.ahead.front().is_some_and(|one| is_before(&one.request())) {
             let Some(one) = self.ahead.pop_front() else { break };
-            self.course.passes(one.request().ended());
+            self.position.passes(one.request().ended());
             tell(&one.request());
         }
         while self.ahead.is_empty() && !self.is_over {
-            let Self { log, ahead, course, .. } = self;
+            let Self { log, ahead, position, .. } = self;
             let line = log.line(log_counts, progress, &mut |one| {
                 if is_before(one) {
-                    course.passes(one.ended());
+                    position.passes(one.ended());
                     tell(one);
                 } else {
                     ahead.push_back(one.kept());
