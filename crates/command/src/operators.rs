@@ -146,8 +146,8 @@ impl Key {
     }
 
     /// Returns whether `proof` shows that the gateway at this address has this key.
-    pub fn is_proof(&self, nonce: &str, place: &str, proof: &str) -> bool {
-        self.keys.is_proof(nonce, place, proof)
+    pub fn is_proof(&self, nonce: &str, address: &str, proof: &str) -> bool {
+        self.keys.is_proof(nonce, address, proof)
     }
 
     /// Returns the path that the key was read from.

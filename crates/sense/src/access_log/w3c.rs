@@ -155,7 +155,7 @@ impl Directives {
             if value == "-" {
                 continue;
             }
-            let place = match column {
+            let target = match column {
                 Column::Date => &mut values.date,
                 Column::Time => &mut values.time,
                 Column::Method => &mut values.method,
@@ -169,7 +169,7 @@ impl Directives {
                 Column::Agent => &mut values.agent,
                 Column::Other => continue,
             };
-            *place = Some(value);
+            *target = Some(value);
         }
         if rest.trim().is_empty() { Ok(values) } else { Err(COLUMNS) }
     }

@@ -105,8 +105,8 @@ fn third(screen: &Screen, paint: Paint) -> Line<'static> {
     let (grid, look) = (model.grid(), model.look());
     let mut words = format!("{} answers", screen.address);
     if let Some(Sort { column, falls }) = look.sort {
-        let way = if falls { "falling" } else { "rising" };
-        let _ = write!(words, "  by {}, {way}", grid.columns[column].head);
+        let direction = if falls { "falling" } else { "rising" };
+        let _ = write!(words, "  by {}, {direction}", grid.columns[column].head);
     }
     if !look.filter.is_empty() {
         let all = model.all(model.view).rows.len();
