@@ -39,9 +39,9 @@ fn read(format: Format, lines: &[&[u8]]) {
                     End::Answered(429 | 503) | End::Late(_) => assert!(is_ours),
                     End::Answered(_) | End::Refused | End::Left | End::Failed | End::Untold => {}
                 }
-                assert_eq!(logged.wish(), logged.clone().wish());
+                assert_eq!(logged.request_hash(), logged.clone().request_hash());
             }
-            Ok(Line::NoRequest | Line::Elsewhere | Line::Aside) => {}
+            Ok(Line::NoRequest | Line::Elsewhere | Line::Metadata) => {}
             Err(flaw) => {
                 let words = flaw.to_string();
                 assert!(!words.is_empty() && !words.contains(char::is_control));

@@ -3,22 +3,22 @@
 use bywash_terminal::text::{escaped, start};
 use serde::Serialize;
 
-use crate::classes::{Places, Proposed, Template};
-use crate::crowd::Crowd;
+use crate::classes::{Proposed, RoleAssignment, Template};
 use crate::graph::PAGES;
 use crate::hosts::Host;
 use crate::limit::{Limit, limit, windows};
 use crate::load::{Load, Seen, Utilisation};
 use crate::minutes::Peak;
 use crate::order::{Candidate, Ranked, orders};
-use crate::patience::{Leaving, Told};
+use crate::patience::{Leaving, PatienceSetting};
 use crate::role::{Role, role};
 use crate::summary::Summary;
 use crate::tally::{Answers, Tally};
 use crate::times::Quantiles;
+use crate::workload::WorkloadModel;
 
 /// The most transitions between pages that are listed.
-const WAYS: usize = 40;
+const TRANSITIONS: usize = 40;
 
 /// The complete advice for a log.
 #[derive(Debug, Serialize)]
@@ -30,7 +30,7 @@ pub struct Advice {
     /// Templates, most requested first.
     pub pages: Vec<Page>,
     /// The most frequent transitions between pages.
-    pub ways: Vec<Way>,
+    pub ways: Vec<Transition>,
     /// Proposed classes.
     pub classes: Vec<Proposed>,
     /// The template whose success is an order.
@@ -62,7 +62,7 @@ pub struct Advice {
     pub notes: Vec<String>,
     /// A model of the log's visitors.
     #[serde(skip)]
-    pub crowd: Crowd,
+    pub workload: WorkloadModel,
 }
 
 /// A template that may be the order but was not chosen.
@@ -154,7 +154,7 @@ pub struct Page {
 
 /// A transition from one template to another.
 #[derive(Clone, Debug, Serialize)]
-pub struct Way {
+pub struct Transition {
     /// The first template.
     pub from: Option<String>,
     /// The second template.
@@ -215,16 +215,16 @@ impl Summary {
         let success: Vec<f64> = (0..PAGES).map(success).collect();
         let worth = order_page.map(|_| self.graph.worth(&success));
         let templates = self.templates(&names, order_page);
-        let places = Places::new(&templates);
-        let graph = self.graph.grouped(Role::ALL.len(), |page| Some(places.role(page).index()));
-        let of_roles = worth.as_ref().map(|worth| self.of_roles(&places, worth));
+        let assignment = RoleAssignment::new(&templates);
+        let graph = self.graph.grouped(Role::ALL.len(), |page| Some(assignment.role(page).index()));
+        let of_roles = worth.as_ref().map(|worth| self.of_roles(&assignment, worth));
         let all = (light, self.counts.requests);
-        let classes = places.propose(&templates, &graph, of_roles.as_deref(), all);
+        let classes = assignment.propose(&templates, &graph, of_roles.as_deref(), all);
         let order_tally = order_page.map(|page| &self.tallies[page]);
         let orders = order_tally.map_or(0, Tally::orders);
         let order_answers = order_tally.map(|tally| tally.answers).unwrap_or_default();
-        let crowd = Crowd::new(&self, &places, &graph, order_page, light);
-        let transacts = |page| matches!(places.role(page), Role::Order | Role::Checkout);
+        let workload = WorkloadModel::new(&self, &assignment, &graph, order_page, light);
+        let transacts = |page| matches!(assignment.role(page), Role::Order | Role::Checkout);
         let elephants = self
             .load
             .as_ref()
@@ -234,8 +234,8 @@ impl Summary {
         let mut advice = Advice {
             counts: self.counts(),
             clients: self.clients(open),
-            pages: self.told(&names, &places, worth.as_deref()),
-            ways: self.ways(&names),
+            pages: self.page_list(&names, &assignment, worth.as_deref()),
+            ways: self.transitions(&names),
             classes,
             order: order_page.and_then(|page| names[page].clone()),
             order_was_told: self.order.is_some(),
@@ -250,15 +250,15 @@ impl Summary {
             resources: self.load.as_ref().map_or_else(Vec::new, Load::utilisations),
             elephants: elephants.unwrap_or_default(),
             notes: Vec::new(),
-            crowd,
+            workload,
         };
         advice.notes = self.notes(&advice);
         advice
     }
 
     fn order_page(&self, names: &[Option<String>]) -> Option<usize> {
-        if let Some(told) = &self.order {
-            let page = names.iter().position(|name| name.as_ref() == Some(told))?;
+        if let Some(named) = &self.order {
+            let page = names.iter().position(|name| name.as_ref() == Some(named))?;
             return (self.tallies.get(page)?.requests > 0).then_some(page);
         }
         let best = self.orders(names).into_iter().next()?;
@@ -277,12 +277,12 @@ impl Summary {
     /// Returns up to [`CANDIDATES`] pages that may be the order and are not proposed as one.
     fn other_orders(&self, names: &[Option<String>], order: Option<usize>) -> Vec<OtherOrder> {
         let others = self.orders(names).into_iter().filter(|ranked| Some(ranked.page) != order);
-        let told = |Ranked { page, .. }: Ranked| {
+        let describe = |Ranked { page, .. }: Ranked| {
             let tally = &self.tallies[page];
             let pattern = names[page].clone()?;
             Some(OtherOrder { pattern, requests: tally.visits(), succeeded: tally.success })
         };
-        others.filter_map(told).take(CANDIDATES).collect()
+        others.filter_map(describe).take(CANDIDATES).collect()
     }
 
     fn templates<'a>(
@@ -297,18 +297,18 @@ impl Summary {
                 Some(name) => role(name, tally.is_file()),
                 None => Role::Other,
             };
-            let is_told = role == Role::Order && self.order.is_some();
-            Template { page, name: name.unwrap_or_default(), role, is_told, tally }
+            let is_named = role == Role::Order && self.order.is_some();
+            Template { page, name: name.unwrap_or_default(), role, is_named, tally }
         };
         let all = self.tallies.iter().enumerate().filter(|(_, tally)| tally.requests > 0);
         all.map(one).collect()
     }
 
     /// Returns the worth of a visit to each role: the mean over the visits to its pages.
-    fn of_roles(&self, places: &Places, worth: &[f64]) -> Vec<f64> {
+    fn of_roles(&self, assignment: &RoleAssignment, worth: &[f64]) -> Vec<f64> {
         let mut sums = vec![(0.0, 0.0); Role::ALL.len()];
         for (page, tally) in self.tallies.iter().enumerate().filter(|(_, tally)| !tally.is_file()) {
-            let (sum, weight) = &mut sums[places.role(page).index()];
+            let (sum, weight) = &mut sums[assignment.role(page).index()];
             *sum += worth[page] * tally.visits() as f64;
             *weight += tally.visits() as f64;
         }
@@ -347,13 +347,18 @@ impl Summary {
         }
     }
 
-    fn told(&self, names: &[Option<String>], places: &Places, worth: Option<&[f64]>) -> Vec<Page> {
+    fn page_list(
+        &self,
+        names: &[Option<String>],
+        assignment: &RoleAssignment,
+        worth: Option<&[f64]>,
+    ) -> Vec<Page> {
         let all = self.tallies.iter().enumerate().filter(|(_, tally)| tally.requests > 0);
         let one = |(page, tally): (usize, &Tally)| {
             let leaves = self.graph.leaves(page);
             Page {
                 template: names[page].clone(),
-                class: places.role(page),
+                class: assignment.role(page),
                 requests: tally.requests,
                 share: tally.requests as f64 / self.counts.requests as f64,
                 service: tally.service.quantiles(),
@@ -366,20 +371,21 @@ impl Summary {
         pages
     }
 
-    fn ways(&self, names: &[Option<String>]) -> Vec<Way> {
-        let mut ways: Vec<(u64, usize, usize)> = Vec::new();
+    fn transitions(&self, names: &[Option<String>]) -> Vec<Transition> {
+        let mut transitions: Vec<(u64, usize, usize)> = Vec::new();
         for from in 0..PAGES {
-            ways.extend((0..PAGES).map(|to| (self.graph.steps(from, to), from, to)));
+            transitions.extend((0..PAGES).map(|to| (self.graph.steps(from, to), from, to)));
         }
-        ways.retain(|(times, ..)| *times > 0);
-        ways.sort_unstable_by_key(|(times, from, to)| (std::cmp::Reverse(*times), *from, *to));
-        let way = |(times, from, to): &(u64, usize, usize)| Way {
+        transitions.retain(|(times, ..)| *times > 0);
+        transitions
+            .sort_unstable_by_key(|(times, from, to)| (std::cmp::Reverse(*times), *from, *to));
+        let transition = |(times, from, to): &(u64, usize, usize)| Transition {
             from: names[*from].clone(),
             to: names[*to].clone(),
             times: *times,
             probability: *times as f64 / self.graph.leaves(*from) as f64,
         };
-        ways.iter().take(WAYS).map(way).collect()
+        transitions.iter().take(TRANSITIONS).map(transition).collect()
     }
 
     fn busy(&self) -> Option<Busy> {
@@ -415,8 +421,8 @@ impl Summary {
         self.notes_of_time(advice, lasted, &mut notes);
         notes.extend(advice.several_hosts());
         match (&advice.order, &self.order) {
-            (None, Some(told)) => {
-                notes.push(format!("No request matches `{}`, so no order is known.", plain(told)));
+            (None, Some(named)) => {
+                notes.push(format!("No request matches `{}`, so no order is known.", plain(named)));
             }
             (None, None) => notes.push(
                 "No order was found. Name it with --order 'POST /PATH', or utilities stay unknown."
@@ -509,11 +515,11 @@ fn notes_of_patience(advice: &Advice, notes: &mut Vec<String>) {
         notes.push(format!("Too few clients left to estimate patience: {}.", advice.patience.left));
     }
     if let Some(found) = advice.patience.median.or(advice.patience.mean)
-        && Told::of(found).clamped.is_some()
+        && PatienceSetting::of(found).clamped.is_some()
     {
         notes.push(format!(
             "Patience is {found:.1} s in the log and was clamped: the configuration has {:.0} s.",
-            Told::of(found).seconds
+            PatienceSetting::of(found).seconds
         ));
     }
 }

@@ -11,7 +11,7 @@ use bywash_units::Span;
 use serde::Serialize;
 
 use crate::graph::Graph;
-use crate::patterns::{folder, pattern, takes_all, told};
+use crate::patterns::{folder, order_pattern, pattern, takes_all};
 use crate::role::Role;
 use crate::tally::Tally;
 use crate::times::Quantiles;
@@ -64,25 +64,25 @@ pub(crate) struct Template<'a> {
     pub(crate) name: &'a str,
     pub(crate) role: Role,
     /// Whether its name is the pattern that the operator named for the order.
-    pub(crate) is_told: bool,
+    pub(crate) is_named: bool,
     pub(crate) tally: &'a Tally,
 }
 
 impl Template<'_> {
     fn pattern(&self) -> Option<String> {
-        if self.is_told { told(self.name) } else { pattern(self.name, self.role) }
+        if self.is_named { order_pattern(self.name) } else { pattern(self.name, self.role) }
     }
 }
 
 /// The role of each page by the patterns, and the patterns of each role. A role without pages has
 /// no patterns: narrower patterns of other roles match all of its requests, and a class without
 /// requests has no worth.
-pub(crate) struct Places {
+pub(crate) struct RoleAssignment {
     pub(crate) of_page: BTreeMap<usize, Role>,
     patterns: BTreeMap<Role, Vec<String>>,
 }
 
-impl Places {
+impl RoleAssignment {
     pub(crate) fn new(templates: &[Template<'_>]) -> Self {
         let patterns = patterns(templates);
         let rules = patterns.iter().flat_map(|(role, patterns)| {
@@ -272,12 +272,12 @@ mod tests {
                 page,
                 name,
                 role: *role,
-                is_told: false,
+                is_named: false,
                 tally,
             })
             .collect();
-        let places = Places::new(&templates);
-        let roles: Vec<Role> = (0..6).map(|page| places.role(page)).collect();
+        let assignment = RoleAssignment::new(&templates);
+        let roles: Vec<Role> = (0..6).map(|page| assignment.role(page)).collect();
         assert_eq!(
             roles,
             [Role::Search, Role::Browse, Role::Item, Role::Static, Role::Order, Role::Cart]
@@ -288,21 +288,21 @@ mod tests {
             graph.step(Role::Cart.index(), Role::Order.index());
         }
         let worth = [0.1; 11];
-        let classes = places.propose(&templates, &graph, Some(&worth), (0, 232));
+        let classes = assignment.propose(&templates, &graph, Some(&worth), (0, 232));
         let of = |role| classes.iter().find(|class| class.role == role).unwrap();
         assert_eq!((of(Role::Browse).requests, of(Role::Browse).strangers), (90, 0));
         assert_eq!(
             (of(Role::Order).transacts, &of(Role::Order).after[..]),
             (true, &[Role::Cart][..])
         );
-        let unknown = places.propose(&templates, &graph, None, (0, 232));
+        let unknown = assignment.propose(&templates, &graph, None, (0, 232));
         let transacts = |role| unknown.iter().any(|class| class.role == role && class.transacts);
         assert!(transacts(Role::Order), "also if its worth is unknown");
         assert_eq!(of(Role::Search).patterns, ["GET /shop?q&..."]);
         // Every visitor may look at an item.
         let (item, order) = (Role::Item.index(), Role::Order.index());
         (0..9).for_each(|_| graph.step(item, order));
-        let classes = places.propose(&templates, &graph, Some(&worth), (0, 232));
+        let classes = assignment.propose(&templates, &graph, Some(&worth), (0, 232));
         assert!(classes.iter().all(|class| class.after.is_empty()), "an item proves nothing");
         assert!(classes.iter().all(|class| class.after.is_empty()), "some begin with it");
     }
@@ -328,7 +328,7 @@ mod tests {
                     page,
                     name,
                     role: Role::Browse,
-                    is_told: false,
+                    is_named: false,
                     tally,
                 })
                 .collect();
@@ -343,7 +343,7 @@ mod tests {
                 page,
                 name: names[page].0,
                 role: names[page].1,
-                is_told: false,
+                is_named: false,
                 tally: &tallies[page],
             })
             .collect();
@@ -364,20 +364,20 @@ mod tests {
                 page,
                 name,
                 role: *role,
-                is_told: false,
+                is_named: false,
                 tally,
             })
             .collect();
-        let places = Places::new(&templates);
+        let assignment = RoleAssignment::new(&templates);
         let graph = Graph::new(Role::ALL.len());
-        let classes = places.propose(&templates, &graph, Some(&[0.1; 11]), (0, 100));
+        let classes = assignment.propose(&templates, &graph, Some(&[0.1; 11]), (0, 100));
         let roles: Vec<(Role, u64, u64)> =
             classes.iter().map(|class| (class.role, class.requests, class.strangers)).collect();
         assert_eq!(roles, [(Role::Item, 100, 10)]);
         let elsewhere = tally(10, ("GET", "/blog/search"));
         let templates = [Template { tally: &elsewhere, ..templates[0] }, templates[1]];
-        let places = Places::new(&templates);
-        let classes = places.propose(&templates, &graph, Some(&[0.1; 11]), (0, 100));
+        let assignment = RoleAssignment::new(&templates);
+        let classes = assignment.propose(&templates, &graph, Some(&[0.1; 11]), (0, 100));
         assert_eq!(classes.len(), 2, "that one is reached");
     }
 }

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use crate::advice::{Advice, plain};
 use crate::classes::Proposed;
 use crate::load::Seen;
-use crate::patience::Told;
+use crate::patience::PatienceSetting;
 use crate::role::Role;
 use crate::tally::Answers;
 
@@ -53,9 +53,10 @@ pub fn file(advice: &Advice, around: &Around<'_>) -> String {
 }
 
 fn head(advice: &Advice, around: &Around<'_>) -> String {
-    let moment = |seconds: u64| {
+    let timestamp = |seconds: u64| {
         let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
-        Timestamp::from_second(seconds).map_or_else(|_| "?".into(), |moment| moment.to_string())
+        Timestamp::from_second(seconds)
+            .map_or_else(|_| "?".into(), |timestamp| timestamp.to_string())
     };
     let counts = &advice.counts;
     format!(
@@ -72,8 +73,8 @@ fn head(advice: &Advice, around: &Around<'_>) -> String {
         plain(around.log),
         counts.requests,
         advice.clients.sessions,
-        moment(counts.from),
-        moment(counts.to),
+        timestamp(counts.from),
+        timestamp(counts.to),
     )
 }
 
@@ -121,7 +122,7 @@ fn order(advice: &Advice) -> String {
         (None, None) => text
             .push_str("# The log does not show how long visitors wait.\n# patience = \"20s\"\n\n"),
         (Some(patience), _) | (None, Some(patience)) => {
-            let told = Told::of(patience);
+            let setting = PatienceSetting::of(patience);
             let why = if found.median.is_some() {
                 "the median"
             } else {
@@ -134,8 +135,8 @@ fn order(advice: &Advice) -> String {
                  {}patience = \"{}ms\"\n\n",
                 found.left,
                 found.stayed,
-                told.clamped.map_or(String::new(), |why| format!("# {why}\n")),
-                (1e3 * told.seconds).round(),
+                setting.clamped.map_or(String::new(), |why| format!("# {why}\n")),
+                (1e3 * setting.seconds).round(),
             );
         }
     }
@@ -210,7 +211,7 @@ fn one(class: &Proposed, advice: &Advice) -> String {
 /// name another condition.
 fn success(answers: Answers) -> String {
     let Answers { shown, redirected } = answers;
-    if answers.are_told_by_redirection() {
+    if answers.differ_by_redirection() {
         format!(
             "# In the log {redirected} answers are 302 or 303, and {shown} are 200. Many \
              applications redirect after an\n# order, and show a form with a mistake again \

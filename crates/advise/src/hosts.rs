@@ -69,10 +69,10 @@ impl Hosts {
         } else {
             (0..MOST).min_by_key(|at| self.known[*at].counts.pages).unwrap_or(0)
         };
-        let place = &mut self.known[at].name;
-        place.clear();
-        place.push_str(name);
-        place.make_ascii_lowercase();
+        let stored = &mut self.known[at].name;
+        stored.clear();
+        stored.push_str(name);
+        stored.make_ascii_lowercase();
         at
     }
 

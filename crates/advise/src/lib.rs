@@ -3,8 +3,8 @@
 //! A [`Summary`] receives one request after the other in bounded memory, however long the log is
 //! and whatever its lines contain. [`Summary::advice`] derives an [`Advice`] from it: sessions,
 //! proposed classes with their utilities, patience, peak load, and elephants. [`file`] writes the
-//! configuration. [`Crowd`] draws visitors that behave like those of the log. Nothing here reads a
-//! file or a clock.
+//! configuration. [`WorkloadModel`] draws visitors that behave like those of the log. Nothing here
+//! reads a file or a clock.
 //!
 //! # Bounds
 //!
@@ -19,30 +19,28 @@
 //!
 //! # Modules
 //!
-//! - `summary` receives requests, and `moment` checks their times.
+//! - `summary` receives requests, and `clock` checks their times.
 //! - `kinds` maps a request to its template, and `tally` counts the requests of one.
-//! - `guests`, `sessions` and `graph` reconstruct visitors, their sessions and their transitions.
+//! - `visitors`, `sessions` and `graph` reconstruct visitors, their sessions and their transitions.
 //! - `minutes` is load over time, and `patience` how long clients wait.
 //! - `hosts` counts the hosts for which requests were made.
 //! - `limit` proposes the concurrency limit by `groups` of pages, and `reasons` explains it.
 //! - `role` guesses the purpose of a template, `order` finds the order, and `classes` proposes
 //!   classes from both.
-//! - `advice` is the result, `file` the configuration, and `crowd` the model of visitors.
+//! - `advice` is the result, `file` the configuration, and `workload` the model of visitors.
 #![forbid(unsafe_code)]
 
 mod advice;
 mod classes;
-mod crowd;
+mod clock;
 mod file;
 mod graph;
 mod groups;
-mod guests;
 mod hosts;
 mod kinds;
 mod limit;
 mod load;
 mod minutes;
-mod moment;
 mod order;
 mod patience;
 mod patterns;
@@ -53,19 +51,21 @@ mod sessions;
 mod summary;
 mod tally;
 mod times;
+mod visitors;
+mod workload;
 
-pub use advice::{Advice, Busy, Clients, Counts, Page, Way};
+pub use advice::{Advice, Busy, Clients, Counts, Page, Transition};
 pub use classes::Proposed;
-pub use crowd::{Crowd, Step};
+pub use clock::{agreed, is_near};
 pub use file::{Around, file};
 pub use hosts::Host;
 pub use limit::{By, Capacity, Limit, Machine, Shows};
 pub use load::{Load, Seen, Used, Watched};
 pub use minutes::{MOST as MOST_MINUTES, Peak};
-pub use moment::{agreed, is_near};
-pub use patience::{Leaving, Patience, Told};
+pub use patience::{Leaving, Patience, PatienceSetting};
 pub use request::{Client, End, Kept, Request};
 pub use role::Role;
 pub use sessions::MOST as MOST_SESSIONS;
 pub use summary::{Settings, Summary};
 pub use times::{Quantiles, Times};
+pub use workload::{Step, WorkloadModel};

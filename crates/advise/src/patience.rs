@@ -21,28 +21,28 @@ pub struct Patience {
 }
 
 /// The range of patience that a policy accepts, in seconds.
-const TOLD: [f64; 2] = [1.0, 600.0];
+const ACCEPTED: [f64; 2] = [1.0, 600.0];
 
 /// Patience as a policy accepts it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Told {
+pub struct PatienceSetting {
     /// The accepted value in seconds.
     pub seconds: f64,
     /// The reason why it differs from the estimate, if it does.
     pub clamped: Option<&'static str>,
 }
 
-impl Told {
+impl PatienceSetting {
     /// Clamps an estimate in seconds.
     pub fn of(found: f64) -> Self {
-        let clamped = if found < TOLD[0] {
+        let clamped = if found < ACCEPTED[0] {
             Some("The scheduler takes a patience of at least 1 s, so the value here is 1 s.")
-        } else if found > TOLD[1] {
+        } else if found > ACCEPTED[1] {
             Some("The scheduler takes a patience of at most 600 s, so the value here is 600 s.")
         } else {
             None
         };
-        Self { seconds: found.clamp(TOLD[0], TOLD[1]), clamped }
+        Self { seconds: found.clamp(ACCEPTED[0], ACCEPTED[1]), clamped }
     }
 }
 

@@ -19,7 +19,7 @@ pub(crate) fn pattern(template: &str, role: Role) -> Option<String> {
     }
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let mut pattern = format!("{method} {path}");
-    for (at, part) in query.split('&').filter(|part| role.is_told_by(part)).enumerate() {
+    for (at, part) in query.split('&').filter(|part| role.is_named_by(part)).enumerate() {
         pattern.push(if at == 0 { '?' } else { '&' });
         pattern.push_str(part);
     }
@@ -31,7 +31,7 @@ pub(crate) fn pattern(template: &str, role: Role) -> Option<String> {
 
 /// Returns the pattern that the operator named for the order, with its method; `None` if the
 /// configuration does not accept it.
-pub(crate) fn told(named: &str) -> Option<String> {
+pub(crate) fn order_pattern(named: &str) -> Option<String> {
     let pattern = if named.contains(' ') { named.to_owned() } else { format!("GET {named}") };
     is_fit(&pattern).then_some(pattern)
 }
@@ -89,7 +89,7 @@ mod tests {
             ("/thanks?", Some("GET /thanks?")),
             ("/a;b", None),
         ] {
-            assert_eq!(told(named).as_deref(), expected, "{named}");
+            assert_eq!(order_pattern(named).as_deref(), expected, "{named}");
         }
         let folders = [
             ("GET /a/b", Some("GET /a/*")),

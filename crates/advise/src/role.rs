@@ -71,7 +71,7 @@ impl Role {
 
     /// Returns whether this part of a template's query determines the purpose of the page: a value
     /// that routes, or a name that indicates this role.
-    pub(crate) fn is_told_by(self, part: &str) -> bool {
+    pub(crate) fn is_named_by(self, part: &str) -> bool {
         let tells = match self {
             Self::Search => SOUGHT.contains(&part),
             Self::Item => ONE.contains(&part),

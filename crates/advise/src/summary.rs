@@ -4,20 +4,20 @@ use bywash_discover::template::Asked;
 use bywash_engine::classify::Pattern;
 use bywash_units::{Span, Time};
 
+use crate::clock::{Clock, Opening, TimeClass};
 use crate::graph::{Graph, PAGES};
 use crate::groups::Groups;
-use crate::guests::Guests;
 use crate::hosts::Hosts;
 use crate::kinds::{Folded, Pages, page};
 use crate::limit::Machine;
 use crate::load::Load;
 use crate::minutes::Minutes;
-use crate::moment::{Clock, Moment, Opening};
 use crate::patience::Patience;
 use crate::request::{Client, End, Request};
 use crate::role::{is_file, is_php};
 use crate::sessions::{Sessions, Visit};
 use crate::tally::{LEVELS, Tally};
+use crate::visitors::Visitors;
 
 /// The time over which load is counted to give a level, in nanoseconds.
 const LEVEL: u64 = 10_000_000_000;
@@ -47,7 +47,7 @@ pub struct Summary {
     /// How often the number of each page was reassigned.
     generations: Vec<u16>,
     pub(crate) graph: Graph,
-    guests: Guests,
+    visitors: Visitors,
     pub(crate) sessions: Sessions,
     pub(crate) minutes: Minutes,
     groups: Groups,
@@ -129,7 +129,7 @@ impl Summary {
             tallies: vec![Tally::default(); PAGES],
             generations: vec![0; PAGES],
             graph: Graph::new(PAGES),
-            guests: Guests::default(),
+            visitors: Visitors::default(),
             sessions: Sessions::default(),
             minutes: Minutes::default(),
             groups: Groups::default(),
@@ -182,14 +182,17 @@ impl Summary {
         );
         self.fold();
         let page = page(column);
-        let moment = self.clock.tick(request.ended());
-        let level =
-            if is_file || moment == Moment::Stray { 0 } else { self.level.request(request.began) };
+        let time_class = self.clock.tick(request.ended());
+        let level = if is_file || time_class == TimeClass::Stray {
+            0
+        } else {
+            self.level.request(request.began)
+        };
         self.tallies[page].add(request, is_file, level);
-        if moment == Moment::Stray {
+        if time_class == TimeClass::Stray {
             return;
         }
-        if moment == Moment::Back {
+        if time_class == TimeClass::Back {
             self.end_sessions();
         }
         self.first = Some(self.first.map_or(request.began, |first| first.min(request.began)));
@@ -249,7 +252,7 @@ impl Summary {
                 _ => {}
             }
         }
-        let client = self.guests.whose(request.client, request.began, &mut self.sessions);
+        let client = self.visitors.identify(request.client, request.began, &mut self.sessions);
         let Some(client) = client else { return };
         let visit = Visit {
             client,

@@ -33,7 +33,7 @@ impl Answers {
 
     /// Returns whether only a redirection is an order, because some answers are redirections and
     /// others are pages.
-    pub(crate) fn are_told_by_redirection(self) -> bool {
+    pub(crate) fn differ_by_redirection(self) -> bool {
         let Self { shown, redirected } = self;
         shown > 0 && redirected >= SOME && ONE_OF * redirected >= shown + redirected
     }
@@ -124,7 +124,7 @@ impl Tally {
 
     /// Returns the number of orders if this is the template of the order.
     pub(crate) fn orders(&self) -> u64 {
-        if self.answers.are_told_by_redirection() { self.answers.redirected } else { self.success }
+        if self.answers.differ_by_redirection() { self.answers.redirected } else { self.success }
     }
 
     /// Returns whether most requests are for files.

@@ -89,10 +89,13 @@ mod tests {
         let mut times = Times::default();
         assert_eq!((times.quantiles(), times.count()), (None, 0));
         (1..=1000).for_each(|ms| times.add(Span::from_millis(ms)));
-        let told = times.quantiles().unwrap();
-        for (is, should) in
-            [(told.p50, 0.5), (told.p90, 0.9), (told.p99, 0.99), (told.mean, 0.5005)]
-        {
+        let quantiles = times.quantiles().unwrap();
+        for (is, should) in [
+            (quantiles.p50, 0.5),
+            (quantiles.p90, 0.9),
+            (quantiles.p99, 0.99),
+            (quantiles.mean, 0.5005),
+        ] {
             assert!((is / should - 1.0).abs() < 0.01, "{is} for {should}");
         }
         times.add(Span::ZERO);

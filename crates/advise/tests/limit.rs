@@ -29,14 +29,14 @@ impl Random {
 
 /// Distributions of service times.
 #[derive(Clone, Copy, Debug)]
-enum Law {
+enum Distribution {
     Constant,
     Exponential,
     /// Hyperexponential: variance four times the squared mean.
     Varied,
 }
 
-impl Law {
+impl Distribution {
     fn draw(self, mean: f64, random: &mut Random) -> f64 {
         match self {
             Self::Constant => mean,
@@ -57,7 +57,7 @@ struct Station {
     cores: usize,
     /// The most requests that wait for a worker; others are answered with 502.
     backlog: usize,
-    law: Law,
+    distribution: Distribution,
     seed: u64,
 }
 
@@ -77,7 +77,13 @@ struct Line {
 
 impl Station {
     fn of(workers: usize) -> Self {
-        Self { workers, cores: workers, backlog: 500, law: Law::Exponential, seed: 1 }
+        Self {
+            workers,
+            cores: workers,
+            backlog: 500,
+            distribution: Distribution::Exponential,
+            seed: 1,
+        }
     }
 
     /// Returns lines in the order in which requests end. Each minute has a load, as a fraction of
@@ -100,7 +106,7 @@ impl Station {
                     at < 0.0
                 });
                 let (page, _, mean) = *chosen.unwrap_or(&pages[0]);
-                let left = self.law.draw(mean, &mut random);
+                let left = self.distribution.draw(mean, &mut random);
                 arrivals.push(Job { page, came: now, left });
             }
         }
@@ -185,9 +191,13 @@ fn a_log_of_calm_and_overload_tells_the_capacity() {
     day[41] = 2.5;
     for loads in [&CROWD[..], &day, &[0.3, 0.3, 0.3, 0.3, 0.3, 2.5, 2.5, 2.5, 2.5]] {
         for workers in [2, 4, 16] {
-            for (seed, law) in [(1, Law::Constant), (2, Law::Exponential), (3, Law::Varied)] {
+            for (seed, distribution) in [
+                (1, Distribution::Constant),
+                (2, Distribution::Exponential),
+                (3, Distribution::Varied),
+            ] {
                 for service in [0.05, 0.3] {
-                    let station = Station { law, seed, ..Station::of(workers) };
+                    let station = Station { distribution, seed, ..Station::of(workers) };
                     let pages = [("GET /shop", 1.0, service)];
                     let found = limit(&station.log(&minutes(loads, &pages)), NOBODY);
                     assert!(
@@ -238,9 +248,12 @@ fn workers_bound_the_limit_and_overload_alone_tells_nothing() {
         for loads in [&[2.5; 10][..], &[1.5, 1.7, 2.5, 2.5, 2.0, 1.3, 1.2, 1.5, 1.7]] {
             let station = Station { backlog: 100_000, ..Station::of(workers as usize) };
             let lines = station.log(&minutes(loads, &SHOP));
-            let told = limit(&lines, Machine { workers: Some(workers), cores: None });
-            assert_eq!((told.slots, told.by, told.is_start()), (workers, By::Workers, false));
-            assert!(matches!(told.shows, Shows::Overload | Shows::NoCalm), "{told:?}");
+            let proposed = limit(&lines, Machine { workers: Some(workers), cores: None });
+            assert_eq!(
+                (proposed.slots, proposed.by, proposed.is_start()),
+                (workers, By::Workers, false)
+            );
+            assert!(matches!(proposed.shows, Shows::Overload | Shows::NoCalm), "{proposed:?}");
             let by_cores = limit(&lines, Machine { workers: None, cores: Some(workers) });
             assert_eq!((by_cores.slots, by_cores.by), (2 * workers, By::Cores));
             let alone = limit(&lines, NOBODY);
@@ -289,8 +302,8 @@ fn a_crowd_that_asks_for_pages_that_calm_minutes_do_not_have_tells_no_capacity()
     let lines = Station::of(4).log(&loads);
     let found = limit(&lines, NOBODY);
     assert_eq!((found.shows, found.slots, found.is_start()), (Shows::Unseen, 16, true));
-    let told = limit(&lines, Machine { workers: Some(4), cores: None });
-    assert_eq!((told.slots, told.by), (4, By::Workers));
+    let proposed = limit(&lines, Machine { workers: Some(4), cores: None });
+    assert_eq!((proposed.slots, proposed.by), (4, By::Workers));
 }
 
 #[test]

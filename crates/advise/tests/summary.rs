@@ -36,14 +36,14 @@ fn shop(visitors: u64) -> Summary {
     for client in 0..visitors {
         let came = client as f64;
         let item = format!("GET /item/{}", 1000 + client % 300);
-        let mut ways = vec!["GET /".to_owned(), "GET /search?q=lamp".to_owned(), item];
+        let mut requests = vec!["GET /".to_owned(), "GET /search?q=lamp".to_owned(), item];
         if client % 4 == 0 {
-            ways.extend(
+            requests.extend(
                 ["POST /cart/add", "POST /checkout/payment", "POST /checkout/confirm"]
                     .map(str::to_owned),
             );
         }
-        for (step, what) in ways.into_iter().enumerate() {
+        for (step, what) in requests.into_iter().enumerate() {
             let at = came + 10.0 * step as f64;
             lines.push((at, what, client, 0.2));
             lines.push((at + 0.5, format!("GET /static/{step}.css"), client, 0.001));
@@ -93,12 +93,12 @@ fn a_shop_is_understood() {
 }
 
 #[test]
-fn a_crowd_walks_as_the_visitors_did() {
+fn the_model_walks_as_the_visitors_did() {
     let advice = shop(4000).advice();
-    let crowd = &advice.crowd;
-    assert!(crowd.is_known());
-    assert!((crowd.service() - 0.2).abs() < 0.01, "{}", crowd.service());
-    let visitors = crowd.visitors(7.5, Span::from_secs(2000), 1);
+    let workload = &advice.workload;
+    assert!(workload.is_known());
+    assert!((workload.service() - 0.2).abs() < 0.01, "{}", workload.service());
+    let visitors = workload.visitors(7.5, Span::from_secs(2000), 1);
     assert!((3800..4200).contains(&visitors.len()), "{}", visitors.len());
     let steps: usize = visitors.iter().map(|(_, steps)| steps.len()).sum();
     assert!((steps as f64 / visitors.len() as f64 - 3.75).abs() < 0.1);
@@ -108,7 +108,7 @@ fn a_crowd_walks_as_the_visitors_did() {
     assert!(visitors.is_sorted_by_key(|(came, _)| *came));
     let last = visitors[visitors.len() - 1].0.as_secs_f64();
     assert!((1990.0..2000.0).contains(&last), "{last}");
-    assert_eq!(visitors, crowd.visitors(7.5, Span::from_secs(2000), 1));
+    assert_eq!(visitors, workload.visitors(7.5, Span::from_secs(2000), 1));
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn a_log_that_says_little_says_so() {
     for word in ["no durations", "no client that left", "No order was found"] {
         assert!(all.contains(word), "{word}: {all}");
     }
-    assert!(!advice.crowd.is_known());
+    assert!(!advice.workload.is_known());
     let text = file(&advice, &Around { log: "x\ny", server: "http://127.0.0.1:1" });
     assert!(text.contains("from x\\ny:") && !text.contains("\nutility"), "{text}");
 }
@@ -227,7 +227,7 @@ fn a_patience_that_is_clamped_says_so() {
 }
 
 #[test]
-fn a_crowd_asks_for_as_much_as_is_said_also_where_visitors_left() {
+fn the_model_asks_for_as_much_as_the_log_also_where_visitors_left() {
     // Two thirds of the visitors that look at three pages leave at one of them.
     let mut summary = Summary::new(Settings::default());
     for client in 0..3000_u32 {
@@ -246,9 +246,9 @@ fn a_crowd_asks_for_as_much_as_is_said_also_where_visitors_left() {
             }
         }
     }
-    let crowd = summary.advice().crowd;
+    let workload = summary.advice().workload;
     for (pages, lasts, expected) in [(20.0, 1000, 20_000), (0.5, 200, 100), (3.0, 1, 3)] {
-        let visitors = crowd.visitors(pages, Span::from_secs(lasts), 1);
+        let visitors = workload.visitors(pages, Span::from_secs(lasts), 1);
         let steps: usize = visitors.iter().map(|(_, steps)| steps.len()).sum();
         assert_eq!(steps, expected, "to the page");
     }
@@ -260,15 +260,15 @@ fn a_rare_order_of_an_application_that_a_parameter_routes_is_found() {
     let mut summary = Summary::new(Settings::default());
     let letter = |n: u64| char::from(b'a' + (n % 8) as u8);
     for client in 0..2000_u64 {
-        let mut ways = vec![
+        let mut requests = vec![
             "GET /index.php?route=common/home".to_owned(),
             format!("GET /index.php?route=product/{}{}", letter(client), letter(client / 8 % 5)),
         ];
         if client % 50 == 0 {
-            ways.push("GET /index.php?route=checkout/cart".to_owned());
-            ways.push("GET /index.php?route=checkout/success".to_owned());
+            requests.push("GET /index.php?route=checkout/cart".to_owned());
+            requests.push("GET /index.php?route=checkout/success".to_owned());
         }
-        for (step, what) in (0_u32..).zip(&ways) {
+        for (step, what) in (0_u32..).zip(&requests) {
             let at = client as f64 + f64::from(step) / 10.0;
             add(&mut summary, &Line { at, what, client, end: OK, service: Some(0.05) });
         }
@@ -348,8 +348,8 @@ fn an_order_that_a_parameter_names_has_a_class_of_its_own() {
         let order = Some(named.parse().unwrap());
         let mut summary = Summary::new(Settings { order, ..Settings::default() });
         for client in 0..100_u32 {
-            let ways = ["/", target].into_iter().take(if client % 5 == 0 { 2 } else { 1 });
-            for (step, what) in (0_u32..).zip(ways) {
+            let requests = ["/", target].into_iter().take(if client % 5 == 0 { 2 } else { 1 });
+            for (step, what) in (0_u32..).zip(requests) {
                 let at = f64::from(10 * client + step);
                 let client = u64::from(client);
                 add(&mut summary, &Line { at, what, client, end: OK, service: None });
@@ -372,8 +372,8 @@ fn an_order_that_is_redirected_is_told_from_a_form_that_is_shown_again() {
         let mut summary = Summary::new(Settings::default());
         for client in 0..60_u32 {
             let status = if client < redirected { 303 } else { 200 };
-            let ways = [("GET /", 200), ("POST /checkout/confirm", status)];
-            for (step, (what, status)) in (0_u32..).zip(ways) {
+            let requests = [("GET /", 200), ("POST /checkout/confirm", status)];
+            for (step, (what, status)) in (0_u32..).zip(requests) {
                 let at = f64::from(10 * client + step);
                 let (client, end) = (u64::from(client), End::Answered(status));
                 add(&mut summary, &Line { at, what, client, end, service: None });

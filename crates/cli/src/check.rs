@@ -4,7 +4,7 @@
 use bywash_command::Failure;
 use bywash_command::streams::{draw, has_colour, print_json, say};
 use bywash_config::{Config, Problems, Severity};
-use bywash_doctor::Complaints;
+use bywash_doctor::CertificateProblems;
 use bywash_terminal::text::printable;
 use serde_json::{Value, json};
 
@@ -12,71 +12,83 @@ use crate::args::Check;
 use crate::names;
 
 pub(crate) fn check(args: &Check) -> Result<(), Failure> {
-    let (problems, complaints, names, good) = match Config::read(&args.file) {
+    let (problems, certificate_problems, names, good) = match Config::read(&args.file) {
         Ok((config, warnings)) => {
-            let complaints = Complaints::of(&config);
-            let good = complaints.errors.is_empty();
-            (warnings, complaints, names::unresolved(&config), good)
+            let certificate_problems = CertificateProblems::of(&config);
+            let good = certificate_problems.errors.is_empty();
+            (warnings, certificate_problems, names::unresolved(&config), good)
         }
-        Err(problems) => (problems, Complaints::default(), Vec::new(), false),
+        Err(problems) => (problems, CertificateProblems::default(), Vec::new(), false),
     };
     if args.json {
         let mut json = problems.to_json();
-        json["certificates"] = listed(&complaints);
+        json["certificates"] = listed(&certificate_problems);
         json["names"] = names.into();
         print_json(&json)?;
         return if good { Ok(()) } else { Err(Failure::configuration("")) };
     }
     if good {
-        praise(&problems, &complaints, &names, &args.file.display().to_string());
+        praise(&problems, &certificate_problems, &names, &args.file.display().to_string());
         return Ok(());
     }
-    Err(Failure::configuration(told(&problems, &complaints, args)))
+    Err(Failure::configuration(problem_text(&problems, &certificate_problems, args)))
 }
 
 /// Returns the problems, and how to get a first file if there is none.
-fn told(problems: &Problems, complaints: &Complaints, args: &Check) -> String {
+fn problem_text(
+    problems: &Problems,
+    certificate_problems: &CertificateProblems,
+    args: &Check,
+) -> String {
     let mut text = if problems.is_empty() { String::new() } else { problems.render(has_colour()) };
-    text.push_str(&lines(complaints));
+    text.push_str(&lines(certificate_problems));
     if args.file.exists() {
         return text;
     }
     format!("{text}`bywash example > bywash.toml` writes a first file that explains every key")
 }
 
-fn praise(warnings: &Problems, complaints: &Complaints, names: &[String], file: &str) {
-    if warnings.is_empty() && complaints.is_empty() && names.is_empty() {
+fn praise(
+    warnings: &Problems,
+    certificate_problems: &CertificateProblems,
+    names: &[String],
+    file: &str,
+) {
+    if warnings.is_empty() && certificate_problems.is_empty() && names.is_empty() {
         return say(format!("{file}: all right"));
     }
     if !warnings.is_empty() {
         draw(&warnings.render(has_colour()));
     }
-    draw(&lines(complaints));
+    draw(&lines(certificate_problems));
     for name in names {
         draw(&format!("{}: {name}\n", Severity::Warning.name()));
     }
     let count = warnings.count(Severity::Warning)
         + warnings.more()
-        + complaints.warnings.len()
+        + certificate_problems.warnings.len()
         + names.len();
     say(format!("{file}: all right, with {count} warning{}", if count == 1 { "" } else { "s" }));
 }
 
 /// Returns a line for each complaint. A path may contain any character, even a line feed.
-fn lines(complaints: &Complaints) -> String {
+fn lines(certificate_problems: &CertificateProblems) -> String {
     let line = |(severity, message): (Severity, String)| {
         format!("{}: {}\n", severity.name(), printable(&message))
     };
-    messages(complaints).map(line).collect()
+    messages(certificate_problems).map(line).collect()
 }
 
-fn listed(complaints: &Complaints) -> Value {
+fn listed(certificate_problems: &CertificateProblems) -> Value {
     let one = |(severity, message): (Severity, String)| json!({ "severity": severity.name(), "message": message });
-    messages(complaints).map(one).collect()
+    messages(certificate_problems).map(one).collect()
 }
 
-fn messages(complaints: &Complaints) -> impl Iterator<Item = (Severity, String)> {
-    let errors = complaints.errors.iter().map(|error| (Severity::Error, error.to_string()));
-    let warnings = complaints.warnings.iter();
+fn messages(
+    certificate_problems: &CertificateProblems,
+) -> impl Iterator<Item = (Severity, String)> {
+    let errors =
+        certificate_problems.errors.iter().map(|error| (Severity::Error, error.to_string()));
+    let warnings = certificate_problems.warnings.iter();
     errors.chain(warnings.map(|warning| (Severity::Warning, warning.to_string())))
 }

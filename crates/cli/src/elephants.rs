@@ -3,13 +3,13 @@
 
 use bywash_api::Decision;
 use bywash_command::Failure;
-use bywash_command::elephant_text::{listing, told};
+use bywash_command::elephant_text::{details, listing};
 use bywash_command::streams::{print, print_json};
 use bywash_command::{admin_client, operators};
 use bywash_control::Change;
 use bywash_units::Span;
 
-use crate::args::elephants::{Ask, Author, Elephants, List, Show, Word};
+use crate::args::elephants::{Ask, Author, DecisionMeta, Elephants, List, Show};
 
 pub(crate) fn elephants(what: &Elephants) -> Result<(), Failure> {
     match what {
@@ -17,29 +17,39 @@ pub(crate) fn elephants(what: &Elephants) -> Result<(), Failure> {
         Elephants::Show(args) => show(args),
         Elephants::Ask(args) => ask(args),
         Elephants::Approve(args) => {
-            decide("approve", &args.word, args.lasts, args.otherwise.change())
+            decide("approve", &args.meta, args.lasts, args.otherwise.change())
         }
         Elephants::Try(args) => {
-            decide("try", &args.word, Some(args.lasts), args.otherwise.change())
+            decide("try", &args.meta, Some(args.lasts), args.otherwise.change())
         }
         Elephants::Reject(args) => {
-            decide("reject", &args.word, Some(args.lasts), Change::default())
+            decide("reject", &args.meta, Some(args.lasts), Change::default())
         }
-        Elephants::Undo(args) => decide("undo", &args.word, Some(args.lasts), Change::default()),
+        Elephants::Undo(args) => decide("undo", &args.meta, Some(args.lasts), Change::default()),
     }
 }
 
-fn decide(what: &str, word: &Word, lasts: Option<Span>, change: Change) -> Result<(), Failure> {
-    let Word { number, author: Author { by, why }, which } = word;
+fn decide(
+    what: &str,
+    meta: &DecisionMeta,
+    lasts: Option<Span>,
+    change: Change,
+) -> Result<(), Failure> {
+    let DecisionMeta { number, author: Author { by, why }, which } = meta;
     let by = &operators::author(by.as_deref())?;
-    let said = Decision {
+    let decision = Decision {
         by: Some(by.clone()),
         why: why.clone(),
         lasts: lasts.map(|lasts| lasts.to_string()),
         change,
         revision: None,
     };
-    print(&told(&admin_client::post(which, by, &format!("/v1/elephants/{number}/{what}"), &said)?))
+    print(&details(&admin_client::post(
+        which,
+        by,
+        &format!("/v1/elephants/{number}/{what}"),
+        &decision,
+    )?))
 }
 
 fn ask(args: &Ask) -> Result<(), Failure> {
@@ -47,7 +57,7 @@ fn ask(args: &Ask) -> Result<(), Failure> {
     let by = &operators::author(by.as_deref())?;
     let pattern = args.pattern.clone();
     let asked = bywash_api::Ask { by: Some(by.clone()), why: why.clone(), pattern };
-    print(&told(&admin_client::post(&args.which, by, "/v1/kinds/ask", &asked)?))
+    print(&details(&admin_client::post(&args.which, by, "/v1/kinds/ask", &asked)?))
 }
 
 fn show(args: &Show) -> Result<(), Failure> {
@@ -55,7 +65,7 @@ fn show(args: &Show) -> Result<(), Failure> {
     if args.json {
         return print_json(&admin_client::get(&args.which, &path)?);
     }
-    print(&told(&admin_client::get(&args.which, &path)?))
+    print(&details(&admin_client::get(&args.which, &path)?))
 }
 
 fn list(args: &List) -> Result<(), Failure> {

@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use bywash_command::Failure;
-use bywash_command::signals::{Signals, Told};
+use bywash_command::signals::{SignalRequest, Signals};
 use bywash_command::streams::{draw, has_colour, say};
 use bywash_config::{Config, Mode, Problems};
 use bywash_handover::Supervisor;
@@ -51,8 +51,8 @@ pub(crate) fn sentry(args: &SentryRun) -> Result<(), Failure> {
     let _ = supervisor.ready();
     loop {
         match signals.wait_for(TURN) {
-            Some(Told::End(_)) => break,
-            Some(Told::Reload | Told::Upgrade) => {
+            Some(SignalRequest::End(_)) => break,
+            Some(SignalRequest::Reload | SignalRequest::Upgrade) => {
                 say("bywash: a new configuration needs a restart, which ends all leases and does \
                      no harm");
             }

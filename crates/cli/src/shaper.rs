@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use bywash_command::Failure;
-use bywash_command::signals::{Signals, Told};
+use bywash_command::signals::{SignalRequest, Signals};
 use bywash_command::streams::say;
 use bywash_handover::Supervisor;
 use bywash_shaper::{Held, Plan, ShaperError};
@@ -46,8 +46,8 @@ fn run(plan: Plan) -> Result<(), Failure> {
     let _ = supervisor.ready();
     loop {
         match signals.wait_for(TURN) {
-            Some(Told::End(_)) => return held.end().map_err(Failure::running),
-            Some(Told::Reload | Told::Upgrade) => {
+            Some(SignalRequest::End(_)) => return held.end().map_err(Failure::running),
+            Some(SignalRequest::Reload | SignalRequest::Upgrade) => {
                 say("bywash: other rates need other arguments and a restart, which loses no \
                      connection");
             }

@@ -14,7 +14,7 @@ use bywash_gateway::Gateway;
 const FILE: &str = "learned";
 
 /// Saves the learned state at intervals and at the end; does nothing if no directory is set.
-pub(crate) struct Keeper(Option<Work>);
+pub(crate) struct Checkpointer(Option<Work>);
 
 struct Work {
     directory: PathBuf,
@@ -37,20 +37,20 @@ pub(crate) fn load(state: Option<&State>) -> Option<Vec<u8>> {
     }
 }
 
-/// Prepares the keeper that saves what `gateway` learns. Everything that can fail fails here.
-pub(crate) fn prepare(gateway: &Gateway, state: Option<State>) -> Result<Keeper, Failure> {
-    let Some(State { directory, save_every }) = state else { return Ok(Keeper(None)) };
+/// Prepares the checkpointer that saves what `gateway` learns. Everything that can fail fails here.
+pub(crate) fn prepare(gateway: &Gateway, state: Option<State>) -> Result<Checkpointer, Failure> {
+    let Some(State { directory, save_every }) = state else { return Ok(Checkpointer(None)) };
     std::fs::create_dir_all(&directory)
         .map_err(|error| format!("cannot create state.directory {}: {error}", directory.display()))
         .map_err(Failure::running)?;
-    let (begins, told) = sync_channel::<()>(1);
+    let (begins, messages) = sync_channel::<()>(1);
     let (learned, folder) = (gateway.learner(), directory.clone());
     let work = move || {
-        if told.recv().is_err() {
+        if messages.recv().is_err() {
             return;
         }
         let mut failed = false;
-        while told.recv_timeout(save_every.to_std()) == Err(RecvTimeoutError::Timeout) {
+        while messages.recv_timeout(save_every.to_std()) == Err(RecvTimeoutError::Timeout) {
             let saved = bywash_handover::save(&folder, FILE, &learned());
             // Report the first failure only: the reason may be a full disk.
             if let (Err(error), false) = (&saved, failed) {
@@ -62,10 +62,10 @@ pub(crate) fn prepare(gateway: &Gateway, state: Option<State>) -> Result<Keeper,
     let thread = std::thread::Builder::new().name("state".into());
     let thread = thread.spawn(work).map_err(Failure::running)?;
     let learned = Box::new(gateway.learner());
-    Ok(Keeper(Some(Work { directory, learned, begins, thread })))
+    Ok(Checkpointer(Some(Work { directory, learned, begins, thread })))
 }
 
-impl Keeper {
+impl Checkpointer {
     /// Starts to save. Until then the previous process saves.
     pub(crate) fn begin(&self) {
         if let Some(work) = &self.0 {

@@ -31,15 +31,15 @@ pub(crate) fn status(args: &args::Status) -> Result<(), Failure> {
 /// `bywash bypass on|off`: prints the policy that is in force afterwards.
 pub(crate) fn bypass(args: &Bypass) -> Result<(), Failure> {
     let by = operators::author(args.by.as_deref())?;
-    let said = SetBypass {
+    let request = SetBypass {
         on: args.switch == Switch::On,
         by: Some(by.clone()),
         why: args.why.clone(),
         lasts: args.lasts.map(|lasts| lasts.to_string()),
         revision: None,
     };
-    let policy = admin_client::post(&args.which, &by, "/v1/bypass", &said)?;
-    print(&policy::told(&policy))
+    let policy = admin_client::post(&args.which, &by, "/v1/bypass", &request)?;
+    print(&policy::describe(&policy))
 }
 
 fn headline(status: &Status) -> String {

@@ -36,13 +36,13 @@ pub const NO_KEY: &str = "no operators' key was found: `bywash run` creates one 
 /// Fetches the JSON document at a path.
 pub fn get<T: DeserializeOwned>(which: &Which, path: &str) -> std::result::Result<T, Failure> {
     let token = token(which, &operators::user(), false)?;
-    ask(&which.admin, &Asks { method: "GET", path, token, body: None })
+    ask(&which.admin, &AdminRequest { method: "GET", path, token, body: None })
 }
 
 /// Returns whether the gateway serves. This query needs no token.
 pub fn is_ready(admin: &AdminAddress) -> std::result::Result<bool, Failure> {
-    let asks = Asks { method: "GET", path: "/readyz", token: None, body: None };
-    let answer = Answer::to(admin, &asks).map_err(|why| unreachable(admin, &why))?;
+    let request = AdminRequest { method: "GET", path: "/readyz", token: None, body: None };
+    let answer = Answer::to(admin, &request).map_err(|why| unreachable(admin, &why))?;
     Ok(answer.status == 200)
 }
 
@@ -51,12 +51,12 @@ pub fn post<T: DeserializeOwned>(
     which: &Which,
     by: &str,
     path: &str,
-    said: &impl Serialize,
+    document: &impl Serialize,
 ) -> std::result::Result<T, Failure> {
-    let body = serde_json::to_string(said).map_err(Failure::running)?;
+    let body = serde_json::to_string(document).map_err(Failure::running)?;
     ask(
         &which.admin,
-        &Asks { method: "POST", path, token: token(which, by, true)?, body: Some(body) },
+        &AdminRequest { method: "POST", path, token: token(which, by, true)?, body: Some(body) },
     )
 }
 
@@ -78,8 +78,8 @@ pub fn token_for(
     let token = key.token(name, decides, lasts)?;
     let nonce = Key::nonce()?;
     let path = format!("/v1/proof?nonce={nonce}");
-    let asks = Asks { method: "GET", path: &path, token: None, body: None };
-    let Proof { proof } = ask(&which.admin, &asks)?;
+    let request = AdminRequest { method: "GET", path: &path, token: None, body: None };
+    let Proof { proof } = ask(&which.admin, &request)?;
     if key.is_proof(&nonce, &address.to_string(), &proof) {
         return Ok(Some(token));
     }
@@ -91,7 +91,7 @@ pub fn token_for(
 }
 
 /// A request to the admin listener.
-struct Asks<'a> {
+struct AdminRequest<'a> {
     method: &'a str,
     path: &'a str,
     token: Option<String>,
@@ -101,17 +101,17 @@ struct Asks<'a> {
 
 /// Fetches one JSON document from a small server on this machine.
 pub fn fetch(address: std::net::SocketAddr, path: &str) -> Result<serde_json::Value> {
-    let asks = Asks { method: "GET", path, token: None, body: None };
-    let mut answer = Answer::to(&AdminAddress::Tcp(address), &asks)?;
+    let request = AdminRequest { method: "GET", path, token: None, body: None };
+    let mut answer = Answer::to(&AdminAddress::Tcp(address), &request)?;
     let body = answer.whole()?;
     serde_json::from_slice(&body).ok().filter(|_| answer.status == 200).ok_or_else(stranger)
 }
 
 fn ask<T: DeserializeOwned>(
     admin: &AdminAddress,
-    asks: &Asks<'_>,
+    request: &AdminRequest<'_>,
 ) -> std::result::Result<T, Failure> {
-    let answer = Answer::to(admin, asks).and_then(|mut answer| {
+    let answer = Answer::to(admin, request).and_then(|mut answer| {
         let body = answer.whole()?;
         Ok((answer.status, body))
     });
@@ -121,15 +121,15 @@ fn ask<T: DeserializeOwned>(
     {
         return Ok(value);
     }
-    Err(refused(admin, asks, &body))
+    Err(refused(admin, request, &body))
 }
 
 /// Returns the reason why the gateway did not do what it was asked.
-fn refused(admin: &AdminAddress, asks: &Asks<'_>, body: &[u8]) -> Failure {
+fn refused(admin: &AdminAddress, request: &AdminRequest<'_>, body: &[u8]) -> Failure {
     let Ok(problem) = serde_json::from_slice::<Problem>(body) else {
         return unreachable(admin, &stranger());
     };
-    if problem.code == Code::Unauthorised && asks.token.is_none() {
+    if problem.code == Code::Unauthorised && request.token.is_none() {
         return Failure::running(NO_KEY);
     }
     Failure::running(escaped(&problem.detail))
@@ -144,11 +144,11 @@ pub fn lines(
     let admin = &which.admin;
     let broken = |why: &Error| unreachable(admin, why);
     let token = token(which, &operators::user(), false)?;
-    let asks = Asks { method: "GET", path, token, body: None };
-    let mut answer = Answer::to(admin, &asks).map_err(|why| broken(&why))?;
+    let request = AdminRequest { method: "GET", path, token, body: None };
+    let mut answer = Answer::to(admin, &request).map_err(|why| broken(&why))?;
     if answer.status != 200 {
         let body = answer.whole().map_err(|why| broken(&why))?;
-        return Err(refused(admin, &asks, &body));
+        return Err(refused(admin, &request, &body));
     }
     answer.wire.wait_for_ever().map_err(|why| broken(&why))?;
     let mut text = Vec::new();
@@ -247,24 +247,24 @@ struct Answer {
 }
 
 impl Answer {
-    fn to(admin: &AdminAddress, asks: &Asks<'_>) -> Result<Self> {
+    fn to(admin: &AdminAddress, request: &AdminRequest<'_>) -> Result<Self> {
         let mut wire = Wire::open(admin)?;
         let host = match admin {
             AdminAddress::Tcp(address) => address.to_string(),
             AdminAddress::Unix(_) => "localhost".to_owned(),
         };
-        let Asks { method, path, token, body } = asks;
+        let AdminRequest { method, path, token, body } = request;
         let token = token.as_ref().map(|token| format!("Authorization: Bearer {token}\r\n"));
         let kind = body.as_ref().map(|body| {
             format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len())
         });
-        let request = format!(
+        let message = format!(
             "{method} {path} HTTP/1.1\r\nHost: {host}\r\nBywash-Admin: cli\r\n{}{}Connection: close\r\n\r\n{}",
             token.unwrap_or_default(),
             kind.unwrap_or_default(),
             body.as_deref().unwrap_or_default(),
         );
-        wire.write(request.as_bytes())?;
+        wire.write(message.as_bytes())?;
         let (mut input, mut head) = (Vec::new(), Head::default());
         let end = loop {
             if let Some(end) = head.end(&input, &LIMITS).map_err(|_| stranger())? {

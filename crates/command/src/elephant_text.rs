@@ -113,7 +113,7 @@ fn state(entry: &Entry) -> String {
 }
 
 /// Returns all that is known about one elephant.
-pub fn told(elephant: &Elephant) -> String {
+pub fn details(elephant: &Elephant) -> String {
     let entry = &elephant.entry;
     let mut words = format!("{} {}\n", entry.number, escaped(&entry.pattern));
     if let Some(found) = &entry.found {
@@ -294,16 +294,16 @@ fn trial(trial: &Trial) -> String {
             let _ = writeln!(words, "  {when}  not measured");
             continue;
         }
-        let lot = |name: &str, lot: Lot| {
-            let times = match (lot.p50, lot.p99) {
+        let group = |name: &str, group: Lot| {
+            let times = match (group.p50, group.p99) {
                 (Some(p50), Some(p99)) => format!(" in {:.0} ms (p99 {:.0})", 1e3 * p50, 1e3 * p99),
                 _ => String::new(),
             };
-            format!("{name} {:.1}/s{times}, {:.1}/s not answered", lot.answered, lot.refused)
+            format!("{name} {:.1}/s{times}, {:.1}/s not answered", group.answered, group.refused)
         };
         let used = gauge.used;
         let used = used.map_or(String::new(), |used| format!("{:.0} % used; ", 100.0 * used));
-        let (ants, elephants) = (lot("ants", gauge.ants), lot("elephants", gauge.elephants));
+        let (ants, elephants) = (group("ants", gauge.ants), group("elephants", gauge.elephants));
         let _ = writeln!(words, "  {when}  {used}{ants}; {elephants}");
     }
     words
@@ -356,7 +356,7 @@ mod tests {
     #[test]
     fn all_that_is_known_about_an_elephant_is_told() {
         let at = "2026-01-02T03:04:05Z";
-        let lot =
+        let group =
             |p50: Option<f64>| json!({ "answered": 20.0, "refused": 1.5, "p50": p50, "p99": 1.2 });
         let elephant = json!({
             "number": 3, "pattern": "/slow", "since": at, "seen": at,
@@ -377,7 +377,7 @@ mod tests {
             "trial": {
                 "grants": { "at_once": 1, "queue": 0, "wait": "5s" }, "predicted": null,
                 "before": {
-                    "seconds": 60.0, "used": 0.9, "elephants": lot(Some(0.4)), "ants": lot(None)
+                    "seconds": 60.0, "used": 0.9, "elephants": group(Some(0.4)), "ants": group(None)
                 },
                 "during": null
             },
@@ -408,6 +408,6 @@ mod tests {
             before  90 % used; ants 20.0/s, 1.5/s not answered; elephants 20.0/s in 400 ms \
             (p99 1200), 1.5/s not answered\n  \
             during  not over yet\n";
-        assert_eq!(told(&serde_json::from_value(elephant).unwrap()), expected);
+        assert_eq!(details(&serde_json::from_value(elephant).unwrap()), expected);
     }
 }

@@ -75,9 +75,9 @@ pub fn ensure(path: &Path) -> Result<(), String> {
         Err(error) => return Err(error.to_string()),
     }
     let secret = draw().map_err(|_| "the system provides no random bytes")?;
-    let told = |error: io::Error| error.to_string();
+    let message = |error: io::Error| error.to_string();
     if let Some(folder) = path.parent() {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(told)?;
+        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(message)?;
     }
     // Write the whole key under another name first, then link it: another process may read it as
     // soon as it has its final name, or may be about to make one as well.
@@ -86,12 +86,12 @@ pub fn ensure(path: &Path) -> Result<(), String> {
         std::process::id(),
         RandomState::new().hash_one(0)
     ));
-    create(&beside, &Secrets::fresh(secret).to_text()).map_err(told)?;
+    create(&beside, &Secrets::fresh(secret).to_text()).map_err(message)?;
     let linked = fs::hard_link(&beside, path);
     let _ = fs::remove_file(&beside);
     match linked {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => read(path).map(drop),
-        linked => linked.map_err(told),
+        linked => linked.map_err(message),
     }
 }
 
@@ -146,8 +146,8 @@ impl Key {
     }
 
     /// Returns whether `proof` shows that the gateway at this address has this key.
-    pub fn is_proof(&self, nonce: &str, place: &str, proof: &str) -> bool {
-        self.keys.is_proof(nonce, place, proof)
+    pub fn is_proof(&self, nonce: &str, address: &str, proof: &str) -> bool {
+        self.keys.is_proof(nonce, address, proof)
     }
 
     /// Returns the path that the key was read from.

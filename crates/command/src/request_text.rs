@@ -52,7 +52,7 @@ mod tests {
 
     use super::*;
 
-    fn told([decision, reason, explanation]: [Option<&str>; 3]) -> String {
+    fn explanation_of([decision, reason, explanation]: [Option<&str>; 3]) -> String {
         let entry = json!({
             "time": 1, "client": "192.0.2.7", "status": null, "request": "00000000000000aa",
             "method": "GET", "target": "/a\u{9b}", "protocol": "HTTP/2", "class": "search",
@@ -70,14 +70,14 @@ mod tests {
                        class search, level gold, session -, standing new\n";
         let end = "It waited 1.5 ms and ran 0.0 ms; outcome orphaned, status -\n";
         assert_eq!(
-            told([Some("shed"), Some("queue_full"), Some("the queue was full")]),
+            explanation_of([Some("shed"), Some("queue_full"), Some("the queue was full")]),
             format!(
                 "{request}It was refused (only observed: this had no effect): the queue was full \
                  (queue_full)\n{end}"
             )
         );
         assert_eq!(
-            told([None, None, None]),
+            explanation_of([None, None, None]),
             format!(
                 "{request}It got no decision: the gateway was bypassed, or its client had left \
                  (only observed: this had no effect)\n{end}"

@@ -18,7 +18,7 @@ pub struct Signals {
 
 /// A request that arrived as a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum SignalRequest {
     /// End the process; the number is that of the signal.
     End(i32),
     /// SIGHUP: read the configuration again.
@@ -41,15 +41,15 @@ impl Signals {
     }
 
     /// Blocks until a signal arrives or `limit` has passed.
-    pub fn wait_for(&mut self, limit: Duration) -> Option<Told> {
+    pub fn wait_for(&mut self, limit: Duration) -> Option<SignalRequest> {
         let Self { runtime, terminate, interrupt, hangup, user } = self;
-        let end = |kind: SignalKind| Some(Told::End(kind.as_raw_value()));
+        let end = |kind: SignalKind| Some(SignalRequest::End(kind.as_raw_value()));
         runtime.block_on(async {
             tokio::select! {
                 _ = terminate.recv() => end(SignalKind::terminate()),
                 _ = interrupt.recv() => end(SignalKind::interrupt()),
-                _ = hangup.recv() => Some(Told::Reload),
-                _ = user.recv() => Some(Told::Upgrade),
+                _ = hangup.recv() => Some(SignalRequest::Reload),
+                _ = user.recv() => Some(SignalRequest::Upgrade),
                 () = tokio::time::sleep(limit) => None,
             }
         })
@@ -57,7 +57,7 @@ impl Signals {
 
     /// Returns whether a signal to end has arrived. Other signals stay for
     /// [`wait_for`](Self::wait_for).
-    pub fn is_told_to_end(&mut self) -> bool {
+    pub fn end_requested(&mut self) -> bool {
         let Self { runtime, terminate, interrupt, .. } = self;
         runtime.block_on(async {
             tokio::select! {
@@ -75,7 +75,7 @@ impl Signals {
     pub fn wait(&mut self) -> i32 {
         const LONG: Duration = Duration::from_secs(3600);
         loop {
-            if let Some(Told::End(signal)) = self.wait_for(LONG) {
+            if let Some(SignalRequest::End(signal)) = self.wait_for(LONG) {
                 return 128 + signal;
             }
         }

@@ -7,20 +7,20 @@ use crate::kind::Kind;
 use crate::{Config, Problem, Problems, Severity, keys, schema};
 
 /// A key in a table that it belongs to.
-struct Place {
+struct TestedKey {
     section: &'static Section,
     policy: Option<Entry>,
     key: Key,
 }
 
-fn places() -> Vec<Place> {
+fn tested_keys() -> Vec<TestedKey> {
     let of_section = |section: &'static Section| {
         let keys = section.keys.iter().cloned();
-        keys.map(move |key| Place { section, policy: None, key })
+        keys.map(move |key| TestedKey { section, policy: None, key })
     };
     let of_policy = |section: &'static Section, policy: Entry| {
         let keys = keys::parameters(&policy).into_iter();
-        keys.map(move |key| Place { section, policy: Some(policy), key })
+        keys.map(move |key| TestedKey { section, policy: Some(policy), key })
     };
     let of_policies = |section: &'static Section| {
         section.policies().into_iter().flat_map(move |policy| of_policy(section, policy))
@@ -29,7 +29,7 @@ fn places() -> Vec<Place> {
     keys.chain(keys::SECTIONS.into_iter().flat_map(of_policies)).collect()
 }
 
-impl Place {
+impl TestedKey {
     /// Returns a valid file, except for `lines` in place of the key.
     fn file(&self, lines: &str) -> String {
         let mut file = String::new();
@@ -106,47 +106,47 @@ fn not_allowed(kind: &Kind) -> Vec<String> {
 
 #[test]
 fn a_value_of_the_wrong_type_is_refused_at_its_place() {
-    for place in places() {
-        for value in of_another_type(&place.key.kind) {
-            let problem = place.problem_of(value);
-            assert_eq!(problem.code, "E003", "{} = {value}", place.key.name);
-            assert_eq!(problem.column, place.key.name.len() + 4);
+    for tested in tested_keys() {
+        for value in of_another_type(&tested.key.kind) {
+            let problem = tested.problem_of(value);
+            assert_eq!(problem.code, "E003", "{} = {value}", tested.key.name);
+            assert_eq!(problem.column, tested.key.name.len() + 4);
         }
     }
 }
 
 #[test]
 fn a_value_that_is_not_allowed_is_refused_at_its_place() {
-    for place in places() {
-        for value in not_allowed(&place.key.kind) {
-            let problems = place.problems(&format!("{} = {value}\n", place.key.name));
+    for tested in tested_keys() {
+        for value in not_allowed(&tested.key.kind) {
+            let problems = tested.problems(&format!("{} = {value}\n", tested.key.name));
             let first = problems.iter().find(|problem| problem.severity.name() == "error").unwrap();
-            assert!(first.code != "E003" && first.code != "E001", "{} {value}", place.key.name);
+            assert!(first.code != "E003" && first.code != "E001", "{} {value}", tested.key.name);
             let item = usize::from(value.starts_with("[\""));
-            assert_eq!(first.column, place.key.name.len() + 4 + item, "{problems}");
+            assert_eq!(first.column, tested.key.name.len() + 4 + item, "{problems}");
         }
     }
 }
 
 #[test]
 fn a_list_that_is_too_long_is_refused_as_a_whole() {
-    for place in places() {
-        let most = match place.key.kind {
+    for tested in tested_keys() {
+        let most = match tested.key.kind {
             Kind::Texts { most, .. } | Kind::Paths { most } if most != usize::MAX => most,
             _ => continue,
         };
-        let problem = place.problem_of(&format!("[{}]", "\"a\", ".repeat(most + 1)));
-        assert_eq!(problem.code, "E004", "{}", place.key.name);
+        let problem = tested.problem_of(&format!("[{}]", "\"a\", ".repeat(most + 1)));
+        assert_eq!(problem.code, "E004", "{}", tested.key.name);
         assert!(problem.message.ends_with(&format!("not a list of {}", most + 1)));
     }
 }
 
 #[test]
 fn a_slip_in_the_name_of_a_key_gets_the_name() {
-    for place in places() {
-        let (name, wrong) = (place.key.name, format!("{}x", place.key.name));
-        let value = place.key.kind.literal(&place.key.text);
-        let problems = place.problems(&format!("{wrong} = {value}\n"));
+    for tested in tested_keys() {
+        let (name, wrong) = (tested.key.name, format!("{}x", tested.key.name));
+        let value = tested.key.kind.literal(&tested.key.text);
+        let problems = tested.problems(&format!("{wrong} = {value}\n"));
         let problem = problems.iter().find(|problem| problem.code == "E002").unwrap();
         assert!(problem.message.contains(&wrong), "{problems}");
         assert_eq!(problem.help.as_deref(), Some(format!("did you mean `{name}`?").as_str()));
@@ -155,21 +155,21 @@ fn a_slip_in_the_name_of_a_key_gets_the_name() {
 
 #[test]
 fn a_required_key_that_is_missing_is_written_out_for_the_reader() {
-    for place in places().iter().filter(|place| place.key.presence == Presence::Required) {
-        let problems = place.problems("");
+    for tested in tested_keys().iter().filter(|tested| tested.key.presence == Presence::Required) {
+        let problems = tested.problems("");
         assert_eq!(problems.list[0].code, "E005", "{problems}");
         let help = problems.list[0].help.as_deref().unwrap();
-        assert!(help.contains(&place.key.line()), "{help}");
+        assert!(help.contains(&tested.key.line()), "{help}");
     }
 }
 
 #[test]
 fn a_key_that_stands_twice_is_refused_at_the_second() {
-    for place in places() {
-        let line = format!("{}\n", place.key.line());
-        let problems = place.problems(&line.repeat(2));
+    for tested in tested_keys() {
+        let line = format!("{}\n", tested.key.line());
+        let problems = tested.problems(&line.repeat(2));
         let problem = problems.iter().find(|problem| problem.code == "E007");
-        let first = place.file("\u{1}").lines().position(|line| line.contains('\u{1}'));
+        let first = tested.file("\u{1}").lines().position(|line| line.contains('\u{1}'));
         assert_eq!(problem.unwrap().line, first.unwrap() + 2, "{problems}");
     }
 }
@@ -177,22 +177,22 @@ fn a_key_that_stands_twice_is_refused_at_the_second() {
 #[test]
 fn every_key_has_its_entry_in_the_schema() {
     let schema = schema();
-    for place in places() {
-        let table = match (place.section.name, place.policy) {
+    for tested in tested_keys() {
+        let table = match (tested.section.name, tested.policy) {
             ("", _) => &schema,
             (name @ ("class" | "database"), _) => {
                 &schema["properties"][name]["additionalProperties"]
             }
             (name @ ("order" | "limit" | "terminate"), policy) => {
-                let mut policies = place.section.policies().into_iter();
+                let mut policies = tested.section.policies().into_iter();
                 let index = policies.position(|p| Some(p.name) == policy.map(|p| p.name));
                 &schema["properties"][name]["oneOf"][index.unwrap_or(0)]
             }
             (name, _) => &schema["properties"][name],
         };
-        let entry = &table["properties"][place.key.name];
-        assert!(entry["description"].is_string(), "{} {}", place.section.name, place.key.name);
-        assert_eq!(entry["default"].is_null(), place.key.presence != Presence::Default);
+        let entry = &table["properties"][tested.key.name];
+        assert!(entry["description"].is_string(), "{} {}", tested.section.name, tested.key.name);
+        assert_eq!(entry["default"].is_null(), tested.key.presence != Presence::Default);
         assert_eq!(table["additionalProperties"], false);
     }
 }

@@ -34,7 +34,7 @@ pub struct Levels {
 impl Levels {
     /// Returns the level of this name.
     pub fn named(&self, name: &[u8]) -> Option<Level> {
-        place(&self.names, name)
+        find_level(&self.names, name)
     }
 
     /// Returns all levels, best first.
@@ -45,7 +45,7 @@ impl Levels {
 }
 
 /// Returns the level of this name among `names`.
-pub(crate) fn place(names: &[String], name: &[u8]) -> Option<Level> {
+pub(crate) fn find_level(names: &[String], name: &[u8]) -> Option<Level> {
     let index = names.iter().position(|other| other.as_bytes() == name)?;
     u8::try_from(index).ok().map(Level)
 }

@@ -69,7 +69,7 @@ pub use network::{Network, NoNetwork};
 pub use problem::{Elsewhere, Problem, Problems, Severity};
 pub use reference::reference;
 pub use schema::schema;
-pub use sentry::{Database, DatabaseKind, DatabasePlace, DatabaseServer, Sentry};
+pub use sentry::{Database, DatabaseAddress, DatabaseKind, DatabaseServer, Sentry};
 pub use success::{JsonField, Success, Wanted};
 pub use upstream::{
     Collector, Departures, Endpoint, Health, Scheme, Server, Timeouts, Upstream, UpstreamTls,

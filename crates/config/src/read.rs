@@ -115,12 +115,12 @@ fn fallback(key: &Key) -> Option<Value> {
 fn missing(table: &Table<'_, '_>, key: &Key) -> Finding {
     let path = key_path(&table.path, key.name);
     let message = format!("`{path}` is missing");
-    let place = if table.path.is_empty() {
+    let position = if table.path.is_empty() {
         "above the first table".to_string()
     } else {
         format!("under [{}]", table.path)
     };
-    let help = format!("write {} {place}", key.line());
+    let help = format!("write {} {position}", key.line());
     Finding::new(&code::MISSING, table.at.clone(), message).help(help)
 }
 

@@ -83,14 +83,14 @@ impl Report {
     fn keep(&mut self, finding: Finding) {
         self.failed |= finding.code.severity() == Severity::Error;
         if self.found.len() < KEPT {
-            let problem = self.place(finding);
+            let problem = self.locate(finding);
             self.found.push(problem);
         } else {
             self.more += 1;
         }
     }
 
-    fn place(&self, finding: Finding) -> Problem {
+    fn locate(&self, finding: Finding) -> Problem {
         let span = self.source.in_one_line(&finding.at);
         let (line, column) = self.source.position(span.start);
         Problem {

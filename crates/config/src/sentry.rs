@@ -51,7 +51,7 @@ pub struct DatabaseServer {
     /// The user of the database.
     pub user: String,
     /// The address that it listens on.
-    pub place: DatabasePlace,
+    pub address: DatabaseAddress,
     /// The name of the database on the server.
     pub database: String,
 }
@@ -67,7 +67,7 @@ pub enum DatabaseKind {
 
 /// The address that a database listens on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum DatabasePlace {
+pub enum DatabaseAddress {
     /// A TCP address.
     Tcp {
         /// A name or an address.
@@ -86,9 +86,9 @@ impl fmt::Display for DatabaseServer {
             DatabaseKind::MySql => "mysql",
         };
         write!(f, "{kind}://{}@", self.user)?;
-        match &self.place {
-            DatabasePlace::Tcp { host, port } => write!(f, "{host}:{port}")?,
-            DatabasePlace::Unix(path) => write!(f, "unix:{}", path.display())?,
+        match &self.address {
+            DatabaseAddress::Tcp { host, port } => write!(f, "{host}:{port}")?,
+            DatabaseAddress::Unix(path) => write!(f, "unix:{}", path.display())?,
         }
         write!(f, "/{}", self.database)
     }

@@ -19,9 +19,9 @@ const RECENT: Span = Span::from_secs(5 * 60);
 /// The fraction of findings that may be false.
 const FALSE: f64 = 0.01;
 /// The same for new elephants, which are searched for over and over.
-const FALSE_NEWS: f64 = 0.001;
+const FALSE_NEW: f64 = 0.001;
 /// The largest p-value of a new elephant by the windows that price it.
-const SURE_NEWS: f64 = 0.001;
+const SURE_NEW: f64 = 0.001;
 /// The shortest coarse window.
 const COARSE: Span = Span::from_secs(5);
 /// The fraction of a window whose use must have been read.
@@ -208,17 +208,17 @@ impl Discovery {
         for window in rings.short() {
             sums.worked(&window.work, &settings.beyond_idle(&window.used));
         }
-        let case = Case { sums: &sums, rings: &rings, falsely: FALSE_NEWS, ..case };
-        let news = case.findings();
+        let case = Case { sums: &sums, rings: &rings, falsely: FALSE_NEW, ..case };
+        let new_findings = case.findings();
         let is_known = |new: &Finding| {
             found.iter().any(|old| {
                 old.resource == new.resource
                     && (old.column == new.column || old.twins.contains(&new.column))
             })
         };
-        let news: Vec<Finding> =
-            news.into_iter().filter(|new| new.p < SURE_NEWS && !is_known(new)).collect();
-        found.extend(news);
+        let new_findings: Vec<Finding> =
+            new_findings.into_iter().filter(|new| new.p < SURE_NEW && !is_known(new)).collect();
+        found.extend(new_findings);
         found
     }
 }

@@ -73,7 +73,7 @@ impl<K: Ord + Clone> Kinds<K> {
         let is_full = self.known.len() >= MOST_KNOWN;
         let weight = seconds + if is_full { self.forget_lightest() } else { 0.0 };
         match free {
-            Some(place) => self.names[place] = Some(kind.clone()),
+            Some(index) => self.names[index] = Some(kind.clone()),
             None => _ = self.without.insert((Weight::of(weight), kind.clone())),
         }
         self.known.insert(kind.clone(), Known { column, weight });
@@ -100,14 +100,14 @@ impl<K: Ord + Clone> Kinds<K> {
         without.sort_by(|a, b| b.0.total_cmp(&a.0));
         let mut folded = Vec::new();
         for ((light, loses, column), (heavy, wins, _)) in with.iter().zip(&without) {
-            let Some((column, place)) = column.and_then(|column| Some((column, column.number()?)))
+            let Some((column, index)) = column.and_then(|column| Some((column, column.number()?)))
             else {
                 continue;
             };
             if *heavy <= HEAVIER * light {
                 break;
             }
-            self.names[place] = Some(wins.clone());
+            self.names[index] = Some(wins.clone());
             self.known.get_mut(loses).into_iter().for_each(|known| known.column = None);
             self.known.get_mut(wins).into_iter().for_each(|known| known.column = Some(column));
             folded.push(column);
@@ -122,8 +122,8 @@ impl<K: Ord + Clone> Kinds<K> {
     /// returned column before the next request.
     pub fn forget(&mut self, kind: &K) -> Option<Column> {
         let known = self.known.remove(kind)?;
-        if let Some(place) = known.column.and_then(Column::number) {
-            self.names[place] = None;
+        if let Some(index) = known.column.and_then(Column::number) {
+            self.names[index] = None;
         } else {
             self.without.remove(&(Weight::of(known.weight), kind.clone()));
         }

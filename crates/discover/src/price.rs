@@ -29,7 +29,7 @@ pub(crate) struct Windows {
 const MEMORY: usize = 4;
 /// The largest sum of their coefficients. With a larger sum, little of the use would be left to
 /// explain.
-const MOST_SAID: f64 = 0.8;
+const MOST_EXPLAINED: f64 = 0.8;
 
 /// The price of one candidate over the windows.
 #[derive(Clone, Copy, Debug, Default)]
@@ -60,16 +60,16 @@ impl Windows {
         };
         let used = DVector::from_iterator(windows.len(), windows.iter().map(used));
         let rest = candidates.len();
-        let mut places = [Some(rest); ALL];
-        candidates.iter().flat_map(|one| &one.twins).for_each(|twin| places[twin.index()] = None);
-        for (place, candidate) in candidates.iter().enumerate() {
-            places[candidate.column.index()] = Some(place);
+        let mut indices = [Some(rest); ALL];
+        candidates.iter().flat_map(|one| &one.twins).for_each(|twin| indices[twin.index()] = None);
+        for (index, candidate) in candidates.iter().enumerate() {
+            indices[candidate.column.index()] = Some(index);
         }
         let mut design = DMatrix::zeros(windows.len(), rest + 1);
         for (t, window) in windows.iter().enumerate() {
             for (column, weight) in window.iter().flat_map(|part| part.work.all()) {
-                if let Some(place) = places[column.index()] {
-                    design[(t, place)] += weight[spread as usize];
+                if let Some(index) = indices[column.index()] {
+                    design[(t, index)] += weight[spread as usize];
                 }
             }
         }
@@ -161,8 +161,8 @@ fn memory(residual: &DVector<f64>) -> Option<SVector<f64, MEMORY>> {
     let alike: [f64; MEMORY + 1] = core::array::from_fn(alike);
     let among = SMatrix::<f64, MEMORY, MEMORY>::from_fn(|i, j| alike[i.abs_diff(j)]);
     let memory = among.lu().solve(&SVector::from_fn(|lag, _| alike[lag + 1]))?;
-    let said = memory.sum();
-    (said > 0.0).then(|| memory * (MOST_SAID / said).min(1.0))
+    let explained = memory.sum();
+    (explained > 0.0).then(|| memory * (MOST_EXPLAINED / explained).min(1.0))
 }
 
 /// Returns the standard errors of Newey and West (1987), and Student's distribution with their

@@ -131,12 +131,12 @@ impl Sums {
             return;
         }
         // The column of all others is the first one.
-        let lost = core::mem::take(&mut self.gram[place(from, from)]);
-        let both = core::mem::take(&mut self.gram[place(to, from)]);
+        let lost = core::mem::take(&mut self.gram[gram_index(from, from)]);
+        let both = core::mem::take(&mut self.gram[gram_index(to, from)]);
         add(&mut self.gram[to * ALL + to], lost);
         add(&mut self.gram[to * ALL + to], both.map(|both| 2.0 * both));
         for k in (1..ALL).filter(|k| *k != from) {
-            let sum = core::mem::take(&mut self.gram[place(from, k)]);
+            let sum = core::mem::take(&mut self.gram[gram_index(from, k)]);
             add(&mut self.gram[to * ALL + k], sum);
         }
         for sums in core::iter::once(&mut self.work).chain(&mut self.cross) {
@@ -155,7 +155,7 @@ impl Sums {
 
     /// Returns Σ x(j) x(k), for the fit of `y`.
     pub(crate) fn products(&self, spread: Spread, j: Column, k: Column) -> f64 {
-        self.gram[place(j.index(), k.index())][spread as usize]
+        self.gram[gram_index(j.index(), k.index())][spread as usize]
     }
 
     /// Returns Σ x(j) y, for the fit of `y`.
@@ -201,7 +201,7 @@ impl Sums {
 }
 
 /// Returns the index of Σ x(j) x(k).
-const fn place(j: usize, k: usize) -> usize {
+const fn gram_index(j: usize, k: usize) -> usize {
     if j < k { j * ALL + k } else { k * ALL + j }
 }
 

@@ -30,7 +30,7 @@ fn chance(number: u64) -> f64 {
 /// Reports `seconds` seconds of load: up to three requests per second of the heavy kind that take
 /// 100 ms each, ten of the light kind that take 1 ms each, and a processor that also has a use of
 /// its own.
-fn told(discovery: &mut Discovery, from: u64, seconds: u64, idle: f64) {
+fn feed(discovery: &mut Discovery, from: u64, seconds: u64, idle: f64) {
     for second in from..from + seconds {
         let heavy = (chance(second) * 4.0) as u64;
         for number in 0..heavy {
@@ -50,7 +50,7 @@ fn told(discovery: &mut Discovery, from: u64, seconds: u64, idle: f64) {
 #[test]
 fn an_elephant_is_found_and_priced() {
     let mut discovery = one_processor();
-    told(&mut discovery, 0, 1_800, 0.0);
+    feed(&mut discovery, 0, 1_800, 0.0);
     let findings = discovery.findings();
     assert_eq!(findings.len(), 2, "{findings:?}");
     let [heavy, light] = [&findings[0], &findings[1]];
@@ -65,11 +65,11 @@ fn an_elephant_is_found_and_priced() {
 #[test]
 fn requests_are_counted_in_the_windows_that_priced_them_and_what_is_old_is_forgotten() {
     let mut discovery = one_processor();
-    told(&mut discovery, 0, 5_400, 0.0);
+    feed(&mut discovery, 0, 5_400, 0.0);
     let findings = discovery.findings();
     assert!((findings[0].rate - 1.5).abs() < 0.1, "{findings:?}");
     // Nothing was read for longer than the two hours that are kept.
-    told(&mut discovery, 15_000, 600, 0.0);
+    feed(&mut discovery, 15_000, 600, 0.0);
     assert!(discovery.seen() <= Span::from_secs(600), "{}", discovery.seen());
     assert!(discovery.read_until() > at(15_500.0) && discovery.read_until() <= at(15_600.0));
 }
@@ -77,7 +77,7 @@ fn requests_are_counted_in_the_windows_that_priced_them_and_what_is_old_is_forgo
 #[test]
 fn a_few_minutes_are_provisional() {
     let mut discovery = one_processor();
-    told(&mut discovery, 0, 300, 0.0);
+    feed(&mut discovery, 0, 300, 0.0);
     let findings = discovery.findings();
     assert_eq!(findings[0].column, column(HEAVY));
     assert!(findings.iter().all(|finding| finding.evidence == Evidence::Provisional));
@@ -88,7 +88,7 @@ fn a_few_minutes_are_provisional() {
 fn what_a_resource_does_by_itself_is_nobodys() {
     let resource = Resource { capacity: 1.0, idle: 0.3 };
     let mut discovery = Discovery::new(Settings::of(vec![resource]));
-    told(&mut discovery, 0, 1_800, 0.3);
+    feed(&mut discovery, 0, 1_800, 0.3);
     let findings = discovery.findings();
     assert!((findings[0].cost - 0.1).abs() < 1e-5, "{findings:?}");
 }
@@ -96,13 +96,13 @@ fn what_a_resource_does_by_itself_is_nobodys() {
 #[test]
 fn a_gap_in_the_readings_is_left_out_and_not_zero() {
     let mut discovery = one_processor();
-    told(&mut discovery, 0, 900, 0.0);
+    feed(&mut discovery, 0, 900, 0.0);
     // Requests continue for an hour, in which the use of the resource is not read.
     for second in 900..4_500 {
         discovery.request(column(HEAVY), at(f64::from(second)), at(f64::from(second) + 0.1));
         discovery.advance(at(f64::from(second)));
     }
-    told(&mut discovery, 4_500, 900, 0.0);
+    feed(&mut discovery, 4_500, 900, 0.0);
     let findings = discovery.findings();
     assert!((findings[0].cost - 0.1).abs() < 1e-4, "{findings:?}");
     assert!(discovery.seen() <= Span::from_secs(1_800), "{}", discovery.seen());
@@ -111,10 +111,10 @@ fn a_gap_in_the_readings_is_left_out_and_not_zero() {
 #[test]
 fn a_clock_that_jumps_costs_what_it_jumps_over_and_nothing_else() {
     let mut discovery = one_processor();
-    told(&mut discovery, 0, 900, 0.0);
-    told(&mut discovery, 1_000_000, 900, 0.0);
+    feed(&mut discovery, 0, 900, 0.0);
+    feed(&mut discovery, 1_000_000, 900, 0.0);
     // The clock jumps back: all these requests are in the past.
-    told(&mut discovery, 100, 600, 0.0);
+    feed(&mut discovery, 100, 600, 0.0);
     let findings = discovery.findings();
     assert!((findings[0].cost - 0.1).abs() < 1e-4, "{findings:?}");
     assert!(discovery.lost() >= 600.0, "{}", discovery.lost());
@@ -146,7 +146,7 @@ fn kinds_that_always_come_together_are_one_finding() {
 #[test]
 fn a_reading_that_is_late_or_cut_counts_where_it_belongs() {
     let (mut whole, mut cut) = (one_processor(), one_processor());
-    told(&mut whole, 0, 1_200, 0.0);
+    feed(&mut whole, 0, 1_200, 0.0);
     for second in 0..1_200_u64 {
         let heavy = (chance(second) * 4.0) as u64;
         for number in 0..heavy {
@@ -174,7 +174,7 @@ fn a_reading_that_is_late_or_cut_counts_where_it_belongs() {
 #[test]
 fn what_is_known_of_a_kind_that_is_folded_is_known_of_all_others() {
     let mut discovery = one_processor();
-    told(&mut discovery, 0, 1_800, 0.0);
+    feed(&mut discovery, 0, 1_800, 0.0);
     discovery.fold(column(LIGHT));
     let findings = discovery.findings();
     assert_eq!(findings.len(), 1, "{findings:?}");

@@ -6,25 +6,25 @@ use bywash_tls::{ClientOptions, Pair, TlsError, Warning};
 
 /// The problems of certificates.
 #[derive(Debug, Default)]
-pub struct Complaints {
+pub struct CertificateProblems {
     /// Problems that keep the gateway from starting.
     pub errors: Vec<TlsError>,
     /// Problems with which the gateway still starts.
     pub warnings: Vec<Warning>,
 }
 
-impl Complaints {
+impl CertificateProblems {
     /// Reads every file that `config` names for TLS, on either side.
     pub fn of(config: &Config) -> Self {
-        let mut complaints = Self::default();
+        let mut certificate_problems = Self::default();
         if let Some(tls) = &config.tls {
             let pairs: Vec<Pair> = tls.certificates.iter().map(pair).collect();
-            complaints.add(bywash_tls::check(&pairs));
+            certificate_problems.add(bywash_tls::check(&pairs));
         }
         if config.upstream.servers.iter().any(|server| server.scheme == Scheme::Https) {
-            complaints.add(towards_upstream(&config.upstream));
+            certificate_problems.add(towards_upstream(&config.upstream));
         }
-        complaints
+        certificate_problems
     }
 
     /// Returns whether there is no problem.

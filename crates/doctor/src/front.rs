@@ -19,10 +19,10 @@ use http::Method;
 use tokio::time::timeout;
 
 use super::finding::Finding;
+use super::forwarded::{FORGED, ForwardedRequest};
 use super::hop::Hop;
-use super::origin::{Held, Origin, TOKEN};
-use super::seen::{FORGED, Seen};
-use super::wire::{Line, dial, millis, shown};
+use super::http_client::{Connection, dial, millis, shown};
+use super::origin::{HeldRequest, Origin, TOKEN};
 use crate::front_url::Front;
 
 const CLOSES: &str = "front closes";
@@ -56,9 +56,9 @@ pub(super) async fn test(
         }
     };
     let tls = bywash_tls::client(ClientOptions::default()).ok();
-    let way = Way { front, token: &token, tls };
-    let seen = match way.answered(&mut origin).await {
-        Ok(seen) => seen,
+    let route = Route { front, token: &token, tls };
+    let forwarded = match route.answered(&mut origin).await {
+        Ok(forwarded) => forwarded,
         Err(found) => {
             let remedy = format!(
                 "give the hop a test location that leads to http://{address}, with the settings of \
@@ -67,26 +67,30 @@ pub(super) async fn test(
             return vec![Finding::problem(CLOSES, found, remedy)];
         }
     };
-    vec![way.closes(&mut origin, seen.hop).await, seen.fields(listen), seen.reuse()]
+    vec![
+        route.closes(&mut origin, forwarded.hop).await,
+        forwarded.fields(listen),
+        forwarded.reuse(),
+    ]
 }
 
 /// The path of the test's requests through the hop.
-struct Way<'a> {
+struct Route<'a> {
     front: &'a Front,
     token: &'a str,
     tls: Option<Connector>,
 }
 
-impl Way<'_> {
+impl Route<'_> {
     /// Sends a request and has it answered.
-    async fn answered(&self, origin: &mut Origin) -> Result<Seen, String> {
-        let (held, mut line) = self.held(origin, &Method::GET, b"").await?;
+    async fn answered(&self, origin: &mut Origin) -> Result<ForwardedRequest, String> {
+        let (held, mut connection) = self.held(origin, &Method::GET, b"").await?;
         let (request, peer) = (held.request.clone(), held.peer.ip().to_canonical());
         let (answer, ()) =
-            tokio::join!(timeout(PATIENCE, line.answer(&Method::GET)), held.answer());
+            tokio::join!(timeout(PATIENCE, connection.answer(&Method::GET)), held.answer());
         match answer {
             Ok(Ok(answer)) if answer.status.is_success() => {
-                Ok(Seen { hop: Hop::of(&answer.fields), request, peer })
+                Ok(ForwardedRequest { hop: Hop::of(&answer.fields), request, peer })
             }
             Ok(Ok(answer)) => Err(itself(&answer)),
             Ok(Err(error)) => Err(format!("the hop does not forward the answer: {error}")),
@@ -100,15 +104,15 @@ impl Way<'_> {
         origin: &mut Origin,
         method: &Method,
         body: &[u8],
-    ) -> Result<(Held, Line), String> {
-        let mut line = self.sent(method, body).await.map_err(|error| {
+    ) -> Result<(HeldRequest, Connection), String> {
+        let mut connection = self.sent(method, body).await.map_err(|error| {
             let advice =
                 bywash_tls::advice(&error).unwrap_or("check that it is the address of the hop");
             format!("cannot send a request to {}: {error} ({advice})", self.front.server)
         })?;
         let held = tokio::select! {
             held = origin.receives() => Some(held),
-            answer = line.head(method) => {
+            answer = connection.head(method) => {
                 return Err(match answer {
                     Ok(answer) => itself(&answer),
                     Err(error) => format!("the hop does not forward the request: {error}"),
@@ -117,14 +121,14 @@ impl Way<'_> {
             () = tokio::time::sleep(PATIENCE) => None,
         };
         match held {
-            Some(held) => Ok((held, line)),
+            Some(held) => Ok((held, connection)),
             None => Err(format!("no request reached the doctor's origin within {PATIENCE:?}")),
         }
     }
 
-    async fn sent(&self, method: &Method, body: &[u8]) -> io::Result<Line> {
+    async fn sent(&self, method: &Method, body: &[u8]) -> io::Result<Connection> {
         let sent = async {
-            let (mut line, _) = dial(&self.front.server, self.tls.as_ref()).await?;
+            let (mut connection, _) = dial(&self.front.server, self.tls.as_ref()).await?;
             let mut fields = Fields::new();
             fields.push(b"Host", host(&self.front.server).as_bytes());
             fields.push(b"User-Agent", b"bywash-doctor");
@@ -132,8 +136,8 @@ impl Way<'_> {
             for (name, value) in FORGED {
                 fields.push(name.as_bytes(), value.as_bytes());
             }
-            line.ask(method, &self.front.target, &fields, body).await?;
-            Ok(line)
+            connection.ask(method, &self.front.target, &fields, body).await?;
+            Ok(connection)
         };
         timeout(PATIENCE, sent).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
     }
@@ -145,13 +149,13 @@ impl Way<'_> {
         method: &Method,
         body: &[u8],
     ) -> Result<Option<Duration>, String> {
-        let (mut held, line) = self.held(origin, method, body).await?;
+        let (mut held, connection) = self.held(origin, method, body).await?;
         // The control: a hop that closes anyway passes no close on.
         if held.closes(WAITED).await.is_some() {
             let why = "while its client still waits for an answer, the hop closes its connection";
             return Err(format!("{why} to the origin ({method})"));
         }
-        drop(line);
+        drop(connection);
         let after = held.closes(SOON).await;
         if after.is_none() {
             // The hop waits no longer, but would take an origin that closes for a broken one.

@@ -12,19 +12,19 @@ mod certificates;
 mod cgroup;
 mod clock;
 mod finding;
+mod forwarded;
 mod front;
 mod front_url;
 mod hop;
+mod http_client;
 mod limits;
 mod origin;
-mod place;
-mod seen;
+mod process;
 mod session;
 mod setup;
 mod slow;
 mod stopd;
 mod upstream;
-mod wire;
 
 use std::path::Path;
 
@@ -33,9 +33,9 @@ use bywash_command::streams::{print, print_json};
 use bywash_config::Config;
 
 pub use args::Doctor;
-pub use certificates::Complaints;
+pub use certificates::CertificateProblems;
 use finding::{Finding, Findings, Verdict};
-use place::Place;
+use process::Process;
 
 /// Runs all checks. The exit code is 1 if there is a problem.
 pub fn doctor(args: &Doctor) -> Result<(), Failure> {
@@ -44,30 +44,30 @@ pub fn doctor(args: &Doctor) -> Result<(), Failure> {
     let (config, file) = setup::config(&args.config);
     let mut findings = Findings(vec![clock::clocks(), clock::synchronised(Path::exists), file]);
     findings.0.push(limits::accept_queue());
-    let place = config.as_ref().map(|config| {
-        let (place, gateway) = Place::of(config);
+    let process = config.as_ref().map(|config| {
+        let (process, gateway) = Process::of(config);
         findings.0.extend(gateway);
-        findings.0.extend(machine(config, &place));
+        findings.0.extend(machine(config, &process));
         findings.0.extend(setup::certificates(config));
-        place
+        process
     });
-    findings.0.extend(tried(args, config.as_ref().zip(place.as_ref()))?);
+    findings.0.extend(tried(args, config.as_ref().zip(process.as_ref()))?);
     tell(&findings, args.json)
 }
 
 /// Returns the findings about the resources that the machine grants to a process.
-fn machine(config: &Config, place: &Place) -> [Finding; 3] {
+fn machine(config: &Config, process: &Process) -> [Finding; 3] {
     let read = |path: &Path| std::fs::read_to_string(path).ok();
-    let grant = bywash_sense::grant(&place.read("cgroup").unwrap_or_default(), read);
+    let grant = bywash_sense::grant(&process.read("cgroup").unwrap_or_default(), read);
     let cores = cgroup::cores(&grant);
-    let workers = match (place.workers(), config.listen.workers) {
+    let workers = match (process.workers(), config.listen.workers) {
         (Some(running), _) => running,
         (None, 0) => cores,
         (None, workers) => workers,
     };
     let memory = bywash_sense::machine_memory();
     [
-        limits::files(place, config, workers),
+        limits::files(process, config, workers),
         cgroup::judge_cpu(&grant, workers, cores),
         cgroup::judge_memory(&grant, memory, config),
     ]
@@ -75,13 +75,13 @@ fn machine(config: &Config, place: &Place) -> [Finding; 3] {
 
 /// Runs the checks that open connections, for a configuration and the process that it is checked
 /// for.
-fn tried(args: &Doctor, known: Option<(&Config, &Place)>) -> Result<Vec<Finding>, Failure> {
+fn tried(args: &Doctor, known: Option<(&Config, &Process)>) -> Result<Vec<Finding>, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(Failure::running)?.block_on(async {
         let mut findings = Vec::new();
-        if let Some((config, place)) = known {
+        if let Some((config, process)) = known {
             findings.extend(upstream::reach(config).await);
-            findings.extend(stopd::reach(config, place).await);
+            findings.extend(stopd::reach(config, process).await);
         }
         match &args.front {
             Some(front) => {

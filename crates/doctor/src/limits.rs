@@ -6,20 +6,20 @@ use bywash_config::Config;
 use bywash_gateway::Files;
 
 use super::finding::Finding;
-use super::place::Place;
+use super::process::Process;
 
 const FILES: &str = "files";
 const QUEUE: &str = "accept queue";
 
 /// Checks the limit on open files, as every connection is one. The gateway raises its soft limit to
 /// the hard one when it starts.
-pub(super) fn files(place: &Place, config: &Config, workers: usize) -> Finding {
-    let limits = place.read("limits").and_then(|text| open_files(&text));
+pub(super) fn files(process: &Process, config: &Config, workers: usize) -> Finding {
+    let limits = process.read("limits").and_then(|text| open_files(&text));
     let Some((soft, hard)) = limits else {
         let remedy = "mount /proc, or look with `ulimit -Hn`";
         return Finding::unknown(FILES, "/proc does not show how many files may be open", remedy);
     };
-    let have = if place.is_gateway { soft } else { hard };
+    let have = if process.is_gateway { soft } else { hard };
     judge_files(have, config, workers)
 }
 

@@ -16,7 +16,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::timeout;
 
-use super::wire::LIMITS;
+use super::http_client::LIMITS;
 
 /// The field with the token. A hop passes unknown fields on.
 pub(super) const TOKEN: &str = "Doctor-Token";
@@ -29,11 +29,11 @@ const MOST: usize = 64;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(super) struct Origin {
-    held: mpsc::Receiver<Held>,
+    held: mpsc::Receiver<HeldRequest>,
 }
 
 /// A request that waits for its answer.
-pub(super) struct Held {
+pub(super) struct HeldRequest {
     stream: TcpStream,
     pub(super) request: Request,
     /// The address of the hop.
@@ -50,7 +50,7 @@ impl Origin {
     }
 
     /// Waits for the next request of the test.
-    pub(super) async fn receives(&mut self) -> Held {
+    pub(super) async fn receives(&mut self) -> HeldRequest {
         match self.held.recv().await {
             Some(held) => held,
             // The accepting task has ended, so no request will come.
@@ -59,10 +59,10 @@ impl Origin {
     }
 }
 
-async fn accept(listener: TcpListener, token: Arc<str>, keep: mpsc::Sender<Held>) {
-    let seats = Arc::new(Semaphore::new(MOST));
+async fn accept(listener: TcpListener, token: Arc<str>, keep: mpsc::Sender<HeldRequest>) {
+    let permits = Arc::new(Semaphore::new(MOST));
     loop {
-        let Ok(seat) = Arc::clone(&seats).acquire_owned().await else { return };
+        let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
         let Ok((stream, peer)) = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
@@ -77,19 +77,19 @@ async fn accept(listener: TcpListener, token: Arc<str>, keep: mpsc::Sender<Held>
                     came.answer().await;
                 }
             }
-            drop(seat);
+            drop(permit);
         });
     }
 }
 
 /// Reads the head of a request. Any bytes after it are not looked at.
-async fn take(mut stream: TcpStream, peer: SocketAddr) -> io::Result<Held> {
+async fn take(mut stream: TcpStream, peer: SocketAddr) -> io::Result<HeldRequest> {
     let (mut input, mut head) = (Vec::new(), Head::default());
     loop {
         let fault = |_| io::Error::from(io::ErrorKind::InvalidData);
         if let Some(end) = head.end(&input, &LIMITS).map_err(fault)? {
             let request = Request::parse(&input[..end], &LIMITS).map_err(fault)?;
-            return Ok(Held { stream, request, peer });
+            return Ok(HeldRequest { stream, request, peer });
         }
         if stream.read_buf(&mut input).await? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -97,7 +97,7 @@ async fn take(mut stream: TcpStream, peer: SocketAddr) -> io::Result<Held> {
     }
 }
 
-impl Held {
+impl HeldRequest {
     /// Answers and closes.
     pub(super) async fn answer(mut self) {
         let (mut bytes, mut fields) = (Vec::new(), Fields::new());

@@ -7,7 +7,7 @@ use bywash_terminal::text::escaped;
 use bywash_tls::Warning;
 
 use super::finding::Finding;
-use crate::certificates::Complaints;
+use crate::certificates::CertificateProblems;
 
 const FILE: &str = "configuration";
 const CERTIFICATES: &str = "certificates";
@@ -44,19 +44,19 @@ fn judge(file: &Path, problems: &Problems) -> Finding {
 }
 
 pub(super) fn certificates(config: &Config) -> Vec<Finding> {
-    let complaints = Complaints::of(config);
-    if complaints.is_empty() {
+    let certificate_problems = CertificateProblems::of(config);
+    if certificate_problems.is_empty() {
         let found = match &config.tls {
             Some(tls) => format!("{} read, each with its key; none expires soon", pairs(tls)),
             None => "no certificate is served, because [tls] is not set".to_owned(),
         };
         return vec![Finding::ok(CERTIFICATES, found)];
     }
-    let errors = complaints.errors.iter().map(|error| {
+    let errors = certificate_problems.errors.iter().map(|error| {
         let (found, remedy) = halves(&error.to_string());
         Finding::problem(CERTIFICATES, found, remedy)
     });
-    errors.chain(complaints.warnings.iter().map(warned)).collect()
+    errors.chain(certificate_problems.warnings.iter().map(warned)).collect()
 }
 
 /// Judges a warning. An expired certificate is still served, and every client rejects it.

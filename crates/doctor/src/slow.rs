@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::finding::Finding;
-use super::wire::{Line, dial, millis, shown};
+use super::http_client::{Connection, dial, millis, shown};
 use crate::certificates::client_options;
 
 const CHECK: &str = "abandoned work";
@@ -50,7 +50,7 @@ struct Times {
 
 /// A conclusion about the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Answer {
+enum Conclusion {
     Stops,
     /// The application stops some of the work, or stops it later.
     Partly,
@@ -62,16 +62,16 @@ enum Answer {
 impl Times {
     /// Judges where `left` lies between `alone` and `kept`, in thirds, because a busy machine blurs
     /// the times.
-    fn judge(self) -> Answer {
+    fn judge(self) -> Conclusion {
         let seconds = |time: Duration| time.as_secs_f64();
-        let way = seconds(self.kept) - seconds(self.alone);
-        if way < 0.3 * seconds(self.alone) {
-            return Answer::HasRoom;
+        let slowdown = seconds(self.kept) - seconds(self.alone);
+        if slowdown < 0.3 * seconds(self.alone) {
+            return Conclusion::HasRoom;
         }
-        match (seconds(self.left) - seconds(self.alone)) / way {
-            part if part < 1.0 / 3.0 => Answer::Stops,
-            part if part < 2.0 / 3.0 => Answer::Partly,
-            _ => Answer::GoesOn,
+        match (seconds(self.left) - seconds(self.alone)) / slowdown {
+            part if part < 1.0 / 3.0 => Conclusion::Stops,
+            part if part < 2.0 / 3.0 => Conclusion::Partly,
+            _ => Conclusion::GoesOn,
         }
     }
 }
@@ -88,18 +88,19 @@ pub(super) async fn test(config: &Config, path: &str) -> Finding {
         tls: bywash_tls::client(client_options(&config.upstream, false)).ok(),
         path: path.to_owned(),
     });
-    let crowd = (config.engine.limit.start() as usize).min(MOST);
+    let concurrency = (config.engine.limit.start() as usize).min(MOST);
     say(format!(
-        "sending up to {} requests for {path} directly to the application, {crowd} of them at once",
-        2 * crowd + 4
+        "sending up to {} requests for {path} directly to the application, {concurrency} of them \
+         at once",
+        2 * concurrency + 4
     ));
-    match measure(&application, crowd).await {
-        Ok(times) => told(times, crowd, path, config.upstream.departures),
+    match measure(&application, concurrency).await {
+        Ok(times) => report(times, concurrency, path, config.upstream.departures),
         Err(finding) => finding,
     }
 }
 
-async fn measure(application: &Arc<Application>, crowd: usize) -> Result<Times, Finding> {
+async fn measure(application: &Arc<Application>, concurrency: usize) -> Result<Times, Finding> {
     // The first request may have caches to fill.
     let first = application.whole().await?;
     let second = application.whole().await?;
@@ -110,53 +111,53 @@ async fn measure(application: &Arc<Application>, crowd: usize) -> Result<Times, 
         return Err(Finding::warning(CHECK, found, remedy));
     }
     let mut going_on = JoinSet::new();
-    for mut line in application.crowd(crowd).await? {
-        going_on.spawn(async move { line.answer(&Method::GET).await.map(drop) });
+    for mut connection in application.open_all(concurrency).await? {
+        going_on.spawn(async move { connection.answer(&Method::GET).await.map(drop) });
     }
     tokio::time::sleep(HEAD_START).await;
     let kept = application.whole().await?;
     // The next crowd must find the application idle.
     let _ = timeout(LONGEST, going_on.join_all()).await;
-    let leaving = application.crowd(crowd).await?;
+    let leaving = application.open_all(concurrency).await?;
     tokio::time::sleep(HEAD_START).await;
     drop(leaving);
     let left = application.whole().await?;
     Ok(Times { alone, kept, left })
 }
 
-fn told(times: Times, crowd: usize, path: &str, departures: Departures) -> Finding {
+fn report(times: Times, concurrency: usize, path: &str, departures: Departures) -> Finding {
     let Times { alone, kept, left } = times;
     let measured = format!(
-        "{path} takes {} alone, {} next to {crowd} others, {} next to {crowd} that were abandoned \
-         after {}",
+        "{path} takes {} alone, {} next to {concurrency} others, {} next to {concurrency} that \
+         were abandoned after {}",
         shown(alone),
         shown(kept),
         shown(left),
         shown(HEAD_START)
     );
     let finding = match times.judge() {
-        Answer::Stops => {
+        Conclusion::Stops => {
             let caveat = "the application stopped (as far as this test can see)";
             Finding::ok(CHECK, format!("{measured}: {caveat}"))
         }
-        Answer::Partly => Finding::warning(
+        Conclusion::Partly => Finding::warning(
             CHECK,
             format!("{measured}: a part of the abandoned work continued, or all of it for a while"),
             STOP,
         ),
-        Answer::GoesOn => Finding::problem(
+        Conclusion::GoesOn => Finding::problem(
             CHECK,
             format!("{measured}: the abandoned work continued, unless another load interfered"),
             remedy(departures),
         ),
-        Answer::HasRoom => Finding::unknown(
+        Conclusion::HasRoom => Finding::unknown(
             CHECK,
             format!("{measured}: the application has room for all of them, so there is no result"),
             "upstream.limit may be too low; repeat with a limit that fills the application",
         ),
     };
     let finding = finding.with("alone_ms", millis(alone)).with("beside_others_ms", millis(kept));
-    finding.with("beside_abandoned_ms", millis(left)).with("crowd", crowd)
+    finding.with("beside_abandoned_ms", millis(left)).with("crowd", concurrency)
 }
 
 const STOP: &str = "let it stop when the client closes (ASGI: http.disconnect; Go: the request's \
@@ -187,8 +188,8 @@ impl Application {
     async fn whole(&self) -> Result<Duration, Finding> {
         let begun = Instant::now();
         let ask = async {
-            let mut line = self.begin(0).await?;
-            line.answer(&Method::GET).await
+            let mut connection = self.begin(0).await?;
+            connection.answer(&Method::GET).await
         };
         match timeout(LONGEST, ask).await {
             Ok(Ok(answer)) if answer.status.is_success() => Ok(begun.elapsed()),
@@ -199,29 +200,30 @@ impl Application {
     }
 
     /// Opens `size` connections at the same time over all servers, each with its request sent.
-    async fn crowd(self: &Arc<Self>, size: usize) -> Result<Vec<Line>, Finding> {
-        let mut lines = JoinSet::new();
+    async fn open_all(self: &Arc<Self>, size: usize) -> Result<Vec<Connection>, Finding> {
+        let mut connections = JoinSet::new();
         for number in 0..size {
             let application = Arc::clone(self);
-            lines.spawn(async move { application.begin(number).await });
+            connections.spawn(async move { application.begin(number).await });
         }
-        let all: Vec<io::Result<Line>> = match timeout(LONGEST, lines.join_all()).await {
+        let all: Vec<io::Result<Connection>> = match timeout(LONGEST, connections.join_all()).await
+        {
             Ok(all) => all,
             Err(_) => return Err(self.fails("does not accept that many connections")),
         };
-        let all: io::Result<Vec<Line>> = all.into_iter().collect();
+        let all: io::Result<Vec<Connection>> = all.into_iter().collect();
         all.map_err(|error| self.fails(&format!("does not accept {size} at once: {error}")))
     }
 
-    async fn begin(&self, number: usize) -> io::Result<Line> {
+    async fn begin(&self, number: usize) -> io::Result<Connection> {
         let server = &self.servers[number % self.servers.len()];
-        let (mut line, _) = dial(server, self.tls.as_ref()).await?;
+        let (mut connection, _) = dial(server, self.tls.as_ref()).await?;
         let mut fields = Fields::new();
         fields.push(b"Host", server.authority().as_bytes());
         fields.push(b"User-Agent", b"bywash-doctor");
         fields.push(b"Connection", b"close");
-        line.ask(&Method::GET, &self.path, &fields, b"").await?;
-        Ok(line)
+        connection.ask(&Method::GET, &self.path, &fields, b"").await?;
+        Ok(connection)
     }
 
     fn fails(&self, how: &str) -> Finding {
@@ -235,33 +237,33 @@ impl Application {
 mod tests {
     use super::*;
 
-    fn judged(alone: u64, kept: u64, left: u64) -> Answer {
+    fn judged(alone: u64, kept: u64, left: u64) -> Conclusion {
         let time = Duration::from_millis;
         Times { alone: time(alone), kept: time(kept), left: time(left) }.judge()
     }
 
     #[test]
     fn beside_work_that_stopped_it_is_as_fast_as_alone() {
-        assert_eq!(judged(1000, 1800, 1010), Answer::Stops);
-        assert_eq!(judged(1000, 1800, 950), Answer::Stops);
+        assert_eq!(judged(1000, 1800, 1010), Conclusion::Stops);
+        assert_eq!(judged(1000, 1800, 950), Conclusion::Stops);
     }
 
     #[test]
     fn beside_work_that_goes_on_it_is_as_slow_as_beside_others() {
-        assert_eq!(judged(1000, 1800, 1790), Answer::GoesOn);
-        assert_eq!(judged(1000, 1800, 2500), Answer::GoesOn);
+        assert_eq!(judged(1000, 1800, 1790), Conclusion::GoesOn);
+        assert_eq!(judged(1000, 1800, 2500), Conclusion::GoesOn);
     }
 
     #[test]
     fn what_lies_between_is_said_to_lie_between() {
-        assert_eq!(judged(1000, 1800, 1400), Answer::Partly);
+        assert_eq!(judged(1000, 1800, 1400), Conclusion::Partly);
     }
 
     #[test]
     fn work_that_continues_is_counted_if_departures_are_unnoticed() {
         let time = Duration::from_millis;
         let times = Times { alone: time(1000), kept: time(1800), left: time(1790) };
-        let remedy = |departures| told(times, 2, "/report", departures).remedy.unwrap();
+        let remedy = |departures| report(times, 2, "/report", departures).remedy.unwrap();
         let key = "upstream.departures = \"unnoticed\"";
         assert!(
             remedy(Departures::Auto).contains(key) && remedy(Departures::Noticed).contains(key)
@@ -271,7 +273,7 @@ mod tests {
 
     #[test]
     fn who_is_not_slowed_by_a_crowd_tells_nothing() {
-        assert_eq!(judged(1000, 1100, 1000), Answer::HasRoom);
-        assert_eq!(judged(1000, 900, 3000), Answer::HasRoom);
+        assert_eq!(judged(1000, 1100, 1000), Conclusion::HasRoom);
+        assert_eq!(judged(1000, 900, 3000), Conclusion::HasRoom);
     }
 }

@@ -4,12 +4,12 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::time::Duration;
 
-use bywash_config::{Config, Database, DatabaseKind, DatabasePlace};
+use bywash_config::{Config, Database, DatabaseAddress, DatabaseKind};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 
 use super::finding::Finding;
-use super::place::Place;
+use super::process::Process;
 
 const DAEMON: &str = "stop daemon";
 const DATABASE: &str = "database";
@@ -18,12 +18,12 @@ const DATABASE: &str = "database";
 const LIMIT: Duration = Duration::from_secs(2);
 
 /// Connects to the socket of the stop daemon and to each database of the file, without a log-in.
-/// `place`: the process whose limits are checked.
-pub(super) async fn reach(config: &Config, place: &Place) -> Vec<Finding> {
+/// `process`: the process whose limits are checked.
+pub(super) async fn reach(config: &Config, process: &Process) -> Vec<Finding> {
     let mut findings = Vec::new();
     let sentry = &config.sentry;
     if let Some(socket) = &sentry.socket {
-        let gateway = place.user().filter(|_| place.is_gateway);
+        let gateway = process.user().filter(|_| process.is_gateway);
         findings.push(daemon(socket, gateway).await);
     }
     for database in &sentry.databases {
@@ -34,11 +34,11 @@ pub(super) async fn reach(config: &Config, place: &Place) -> Vec<Finding> {
 
 /// Connects to the stop daemon. `gateway`: the user of the running gateway.
 async fn daemon(socket: &Path, gateway: Option<u32>) -> Finding {
-    let place = socket.display();
+    let address = socket.display();
     match within(UnixStream::connect(socket)).await {
-        Ok(()) => reached(socket, Place::here().user(), gateway),
+        Ok(()) => reached(socket, Process::here().user(), gateway),
         Err(error) => {
-            let found = format!("{place} cannot be reached: {error}; no query is cancelled");
+            let found = format!("{address} cannot be reached: {error}; no query is cancelled");
             let remedy = match error.kind() {
                 ErrorKind::PermissionDenied => {
                     "let the user of the service enter the folder of the socket and write to the \
@@ -76,14 +76,14 @@ fn reached(socket: &Path, own: Option<u32>, gateway: Option<u32>) -> Finding {
 
 async fn reach_one(database: &Database) -> Finding {
     let server = &database.server;
-    let reached = match &server.place {
-        DatabasePlace::Tcp { host, port } => {
+    let reached = match &server.address {
+        DatabaseAddress::Tcp { host, port } => {
             within(TcpStream::connect((host.as_str(), *port))).await
         }
-        DatabasePlace::Unix(path) if server.kind == DatabaseKind::Postgres => {
+        DatabaseAddress::Unix(path) if server.kind == DatabaseKind::Postgres => {
             within(UnixStream::connect(path.join(".s.PGSQL.5432"))).await
         }
-        DatabasePlace::Unix(path) => within(UnixStream::connect(path)).await,
+        DatabaseAddress::Unix(path) => within(UnixStream::connect(path)).await,
     };
     let name = &database.name;
     match reached {

@@ -7,7 +7,7 @@ use bywash_config::{Config, Server};
 use bywash_tls::Connector;
 
 use super::finding::Finding;
-use super::wire::{Steps, dial, millis, shown};
+use super::http_client::{Steps, dial, millis, shown};
 use crate::certificates::client_options;
 
 const CHECK: &str = "upstream";

@@ -33,8 +33,8 @@ mod event;
 pub mod levels;
 pub mod limit;
 mod lists;
+mod mean_service;
 pub mod overload;
-mod pace;
 mod parameters;
 pub mod queue;
 mod reason;
@@ -48,7 +48,7 @@ pub mod value;
 pub use action::Action;
 pub use engine::{Engine, Options, Status};
 pub use event::{AnswerKind, End, Event, Meter, Reading, Service};
-pub use pace::Pace;
+pub use mean_service::MeanService;
 pub use reason::{Outcome, Reason};
 pub use request::{
     AddressKey, AttemptKey, Bounds, Class, ClassId, ClassSet, Request, RequestId, RuleId,

@@ -79,8 +79,8 @@ impl Row {
         now: &Reading,
         mut name: impl FnMut(&ClassCounts) -> Option<u8>,
     ) -> Self {
-        let class = |(place, counts): (usize, &ClassCounts)| {
-            let before = before.and_then(|before| before.classes.get(place));
+        let class = |(index, counts): (usize, &ClassCounts)| {
+            let before = before.and_then(|before| before.classes.get(index));
             let row = ClassRow::between(before, counts);
             if row.is_nothing() {
                 return None;

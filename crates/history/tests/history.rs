@@ -59,10 +59,10 @@ fn a_row_has_what_happened_since_the_one_before_and_the_first_what_happened_sinc
     counter.reading.gauges.engine =
         Status { limit: 8, waiting: 4, newest_first: true, ..Status::default() };
     history.read(counter.read());
-    let told = seconds(&history);
-    assert_eq!((told.number, told.lasted_ms), (vec![0, 1], vec![1000, 1000]));
-    assert_eq!((told.limit, told.newest_first), (vec![0, 8], vec![false, true]));
-    let [browse, pay] = &told.classes[..] else { panic!("two classes") };
+    let columns = seconds(&history);
+    assert_eq!((columns.number, columns.lasted_ms), (vec![0, 1], vec![1000, 1000]));
+    assert_eq!((columns.limit, columns.newest_first), (vec![0, 8], vec![false, true]));
+    let [browse, pay] = &columns.classes[..] else { panic!("two classes") };
     assert_eq!(browse.outcomes.served, [3, 1]);
     assert_eq!(browse.useful_ms, [30, 500]);
     let p99: Vec<_> = browse.p99_ms.iter().map(|p99| p99.unwrap()).collect();
@@ -79,11 +79,13 @@ fn a_minute_is_the_difference_between_its_ends() {
         counter.reading.gauges.engine.newest_first = second == 7;
         history.read(counter.read());
     }
-    let told = history.columns(Range::Minutes, 0);
-    assert_eq!((told.step_s, &told.lasted_ms[..]), (60, &[60_000, 60_000][..]));
-    assert_eq!(told.classes[0].outcomes.served, [60, 60]);
-    assert!(told.classes[0].p50_ms[0] < Some(11.0) && told.classes[0].p50_ms[1] > Some(900.0));
-    assert_eq!((told.waiting, told.newest_first), (vec![30, 30], vec![true, false]));
+    let columns = history.columns(Range::Minutes, 0);
+    assert_eq!((columns.step_s, &columns.lasted_ms[..]), (60, &[60_000, 60_000][..]));
+    assert_eq!(columns.classes[0].outcomes.served, [60, 60]);
+    assert!(
+        columns.classes[0].p50_ms[0] < Some(11.0) && columns.classes[0].p50_ms[1] > Some(900.0)
+    );
+    assert_eq!((columns.waiting, columns.newest_first), (vec![30, 30], vec![true, false]));
 }
 
 #[test]
@@ -102,9 +104,9 @@ fn a_clock_that_is_set_makes_no_row_and_hides_none() {
     history.read(counter.read());
     // The same moment again makes no row.
     history.read(counter.reading.clone());
-    let told = seconds(&history);
-    assert_eq!((told.number, told.lasted_ms), (vec![0, 1], vec![1000, 1000]));
-    assert!(told.at_ms[1] < told.at_ms[0]);
+    let columns = seconds(&history);
+    assert_eq!((columns.number, columns.lasted_ms), (vec![0, 1], vec![1000, 1000]));
+    assert!(columns.at_ms[1] < columns.at_ms[0]);
 }
 
 #[test]
@@ -114,9 +116,9 @@ fn a_reading_that_comes_late_makes_one_row_of_all_that_time() {
     counter.served(0, 9, Span::from_millis(10));
     (0..29).for_each(|_| drop(counter.read()));
     history.read(counter.read());
-    let told = seconds(&history);
+    let columns = seconds(&history);
     assert_eq!(
-        (&told.lasted_ms[..], &told.classes[0].outcomes.served[..]),
+        (&columns.lasted_ms[..], &columns.classes[0].outcomes.served[..]),
         (&[1000, 30_000][..], &[0, 9][..])
     );
 }
@@ -160,9 +162,9 @@ fn what_was_kept_goes_on_in_the_next_process() {
     let mut counter = Counter::new(&["pay", "new"]);
     counter.served(0, 1, Span::from_millis(20));
     next.read(counter.read());
-    let told = next.columns(Range::Seconds, 200);
-    assert_eq!((told.number, &told.classes[0].name[..]), (vec![200], "pay"));
-    assert_eq!(told.classes[0].outcomes.served, [1]);
+    let columns = next.columns(Range::Seconds, 200);
+    assert_eq!((columns.number, &columns.classes[0].name[..]), (vec![200], "pay"));
+    assert_eq!(columns.classes[0].outcomes.served, [1]);
 }
 
 #[test]

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use bywash_engine::levels::{self, Level, LevelId, Levels};
 
-use crate::desk::Desk;
 use crate::error::BuildError;
 use crate::pool::Pool;
+use crate::scheduler::PoolScheduler;
 
 /// The response times that a pool promises, from a request's arrival in the pool to its end.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,7 +44,7 @@ pub fn suggested_threads() -> u32 {
 pub struct Builder {
     threads: u32,
     names: Vec<String>,
-    terms: Vec<Level>,
+    level_settings: Vec<Level>,
     goal: Option<Named>,
     places: Option<u32>,
     begins: Option<fn()>,
@@ -75,7 +75,7 @@ impl Builder {
         Self {
             threads,
             names: Vec::new(),
-            terms: Vec::new(),
+            level_settings: Vec::new(),
             goal: None,
             places: None,
             begins: None,
@@ -86,7 +86,7 @@ impl Builder {
     #[must_use]
     pub fn level(mut self, name: impl Into<String>, level: Level) -> Self {
         self.names.push(name.into());
-        self.terms.push(level);
+        self.level_settings.push(level);
         self
     }
 
@@ -128,14 +128,14 @@ impl Builder {
         if let Some((_, name)) = self.names.iter().enumerate().find(|each| twice(*each)) {
             return Err(BuildError::Twice(name.clone()));
         }
-        let counts = [self.threads, self.places.unwrap_or(0), self.terms.len() as u32];
-        let widths = self.terms.iter().map(|level| level.max_threads);
+        let counts = [self.threads, self.places.unwrap_or(0), self.level_settings.len() as u32];
+        let widths = self.level_settings.iter().map(|level| level.max_threads);
         if let Some(count) = counts.into_iter().chain(widths).find(|count| *count > MOST) {
             return Err(BuildError::TooMany(count, MOST));
         }
         let goal = self.goal.as_ref().map(|goal| self.numbered(goal)).transpose()?;
         let scarce = self.places.unwrap_or(self.threads);
-        if let Some(fault) = Levels::fault(scarce, &self.terms, goal) {
+        if let Some(fault) = Levels::fault(scarce, &self.level_settings, goal) {
             return Err(match fault.level() {
                 Some(level) => BuildError::Level { level: self.names[level.0].clone(), fault },
                 None => BuildError::Settings(fault),
@@ -143,23 +143,29 @@ impl Builder {
         }
         let levels = match self.places {
             Some(_) if goal.is_some() => return Err(BuildError::Parity),
-            Some(places) => Levels::parity(places, self.terms.clone()),
-            None => Levels::new(self.threads, self.terms.clone(), goal),
+            Some(places) => Levels::parity(places, self.level_settings.clone()),
+            None => Levels::new(self.threads, self.level_settings.clone(), goal),
         };
-        let widest = self.terms.iter().map(|level| level.max_threads).max().unwrap_or(1);
+        let widest = self.level_settings.iter().map(|level| level.max_threads).max().unwrap_or(1);
         let most_workers = match self.places {
             Some(places) => places * widest,
             // Workers with a slot, and workers in requests that wait for their slots.
-            None => self.threads * (self.terms.len() as u32 + 1),
+            None => self.threads * (self.level_settings.len() as u32 + 1),
         };
         let most_workers = most_workers as usize;
-        let desk = Arc::new(Desk::new(self.names, self.terms, levels, most_workers, self.begins));
+        let scheduler = Arc::new(PoolScheduler::new(
+            self.names,
+            self.level_settings,
+            levels,
+            most_workers,
+            self.begins,
+        ));
         // Create the pool before its threads: if one cannot be started, dropping the pool ends the
         // others.
-        let pool = Pool::new(Arc::clone(&desk));
-        let mut state = desk.lock();
+        let pool = Pool::new(Arc::clone(&scheduler));
+        let mut state = scheduler.lock();
         for _ in 0..self.threads {
-            desk.add_worker(&mut state)?;
+            scheduler.add_worker(&mut state)?;
         }
         drop(state);
         Ok(pool)

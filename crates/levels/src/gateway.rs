@@ -184,7 +184,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = key_file(&folder, 7);
         fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
-        let told = Gateway::read(&path).unwrap_err().to_string();
-        assert!(told.ends_with("every user may read or write it: its mode is 644"), "{told}");
+        let message = Gateway::read(&path).unwrap_err().to_string();
+        assert!(message.ends_with("every user may read or write it: its mode is 644"), "{message}");
     }
 }

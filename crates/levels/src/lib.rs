@@ -34,27 +34,27 @@
 //! # Modules
 //!
 //! A [`Builder`] builds a [`Pool`]. A [`Waiting`] is a request in the queue, a [`Request`] is one
-//! with a slot, and a [`Scope`] holds its tasks. `desk` contains
+//! with a slot, and a [`Scope`] holds its tasks. `scheduler` contains
 //! the threads of the pool and the state that they share. [`bywash_engine::levels`] decides which
 //! request gets a slot; the simulator runs the same code in virtual time. `task` and `scope` contain
-//! the only unsafe lines, with their proofs. [`Fate`] is for bindings of other languages.
+//! the only unsafe lines, with their proofs. [`JobState`] is for bindings of other languages.
 //!
 //! Tasks are for computation: a task that sleeps or waits for a socket keeps a slot that another
 //! could use. They should be short (some milliseconds), because a slot changes hands between tasks,
 //! never within one.
 
 mod builder;
-mod desk;
 mod error;
-mod fate;
 #[cfg(feature = "gateway")]
 mod gateway;
+mod job_state;
+mod parker;
 mod pool;
 #[cfg(feature = "rayon")]
 mod rayon;
 mod request;
+mod scheduler;
 mod scope;
-mod seat;
 mod stats;
 mod task;
 mod waiting;
@@ -62,7 +62,7 @@ mod waiting;
 pub use builder::{Builder, Goal, suggested_threads};
 pub use bywash_engine::levels::{Level, Verdict};
 pub use error::{BuildError, Refused};
-pub use fate::Fate;
+pub use job_state::JobState;
 pub use pool::Pool;
 pub use request::Request;
 pub use scope::Scope;

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use bywash_engine::levels::{LevelId, Load};
 
-use crate::desk::Desk;
 use crate::error::Refused;
 use crate::request::Request;
+use crate::scheduler::PoolScheduler;
 use crate::stats::{GoalStats, LevelStats, Stats};
 use crate::waiting::Waiting;
 
@@ -19,7 +19,7 @@ pub struct Pool {
 }
 
 /// Closes the pool when the last clone is dropped.
-struct Open(Arc<Desk>);
+struct Open(Arc<PoolScheduler>);
 
 impl Drop for Open {
     fn drop(&mut self) {
@@ -28,8 +28,8 @@ impl Drop for Open {
 }
 
 impl Pool {
-    pub(crate) fn new(desk: Arc<Desk>) -> Self {
-        Self { open: Arc::new(Open(desk)) }
+    pub(crate) fn new(scheduler: Arc<PoolScheduler>) -> Self {
+        Self { open: Arc::new(Open(scheduler)) }
     }
 
     /// Waits for this thread's turn in a level.
@@ -64,7 +64,7 @@ impl Pool {
     ///
     /// The errors of [`Pool::request`].
     pub fn line_up(&self, level: &str) -> Result<Waiting, Refused> {
-        Waiting::new(self.desk(), self.desk().level(level)?)
+        Waiting::new(self.scheduler(), self.scheduler().level(level)?)
     }
 
     /// Submits a job, which a thread of the pool runs when its turn comes. If it panics, only this
@@ -77,34 +77,36 @@ impl Pool {
     where
         F: FnOnce(&mut Request) + Send + 'static,
     {
-        let run = |desk: &Arc<Desk>, ticket, level| Request::run(desk, ticket, level, job);
-        self.desk().hand_in(self.desk().level(level)?, Box::new(run))
+        let run = |scheduler: &Arc<PoolScheduler>, ticket, level| {
+            Request::run(scheduler, ticket, level, job)
+        };
+        self.scheduler().submit(self.scheduler().level(level)?, Box::new(run))
     }
 
     /// Shuts down the pool for all its clones. It accepts no more requests, refuses those that
     /// wait, and drops submitted jobs that have not begun. Requests that have begun continue.
     pub fn close(&self) {
-        self.desk().close();
+        self.scheduler().close();
     }
 
     /// Waits until the pool is empty. After [`Pool::close`], it waits for the requests that had
     /// begun.
     pub fn wait_until_empty(&self) {
-        self.desk().wait_until_empty();
+        self.scheduler().wait_until_empty();
     }
 
     /// Waits until the pool is empty, but not longer than until `end`. Returns whether it is empty.
     pub fn is_empty_by(&self, end: Instant) -> bool {
-        self.desk().is_empty_by(end)
+        self.scheduler().is_empty_by(end)
     }
 
     /// Returns the statistics of the pool.
     pub fn stats(&self) -> Stats {
-        let desk = self.desk();
-        let state = desk.lock();
+        let scheduler = self.scheduler();
+        let state = scheduler.lock();
         let loads: Vec<_> =
-            (0..desk.names.len()).map(|index| state.levels.load(LevelId(index))).collect();
-        let standing = state.levels.standing(desk.now());
+            (0..scheduler.names.len()).map(|index| state.levels.load(LevelId(index))).collect();
+        let standing = state.levels.standing(scheduler.now());
         let tally = state.tally.clone();
         // Release the lock: the rest takes longer than any thread should wait for a slot.
         drop(state);
@@ -115,7 +117,7 @@ impl Pool {
             share: load.share,
             ..tally.level(LevelId(index), name)
         };
-        let levels = desk.names.iter().zip(loads).enumerate().map(level).collect();
+        let levels = scheduler.names.iter().zip(loads).enumerate().map(level).collect();
         let goal = standing.map(|standing| GoalStats {
             verdict: standing.verdict,
             measured: standing.measured,
@@ -124,13 +126,13 @@ impl Pool {
         Stats { levels, goal }
     }
 
-    fn desk(&self) -> &Arc<Desk> {
+    fn scheduler(&self) -> &Arc<PoolScheduler> {
         &self.open.0
     }
 }
 
 impl std::fmt::Debug for Pool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Pool").field("levels", &self.desk().names).finish_non_exhaustive()
+        f.debug_struct("Pool").field("levels", &self.scheduler().names).finish_non_exhaustive()
     }
 }

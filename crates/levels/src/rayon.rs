@@ -11,9 +11,9 @@ use parking_lot::Mutex;
 
 /// Rayon pools that are not in use.
 #[derive(Debug, Default)]
-pub(crate) struct Shelf(Mutex<Vec<rayon::ThreadPool>>);
+pub(crate) struct PoolCache(Mutex<Vec<rayon::ThreadPool>>);
 
-impl Shelf {
+impl PoolCache {
     /// Takes or builds a pool with this number of threads.
     pub(crate) fn take(
         &self,

@@ -8,10 +8,10 @@ use bywash_engine::levels::{LevelId, Ticket};
 use bywash_units::Time;
 use parking_lot::Mutex;
 
-use crate::desk::Desk;
+use crate::parker::Parker;
+use crate::scheduler::PoolScheduler;
 use crate::scope::Scope;
-use crate::seat::Seat;
-use crate::task::{Bag, Taken};
+use crate::task::{Taken, TaskQueue};
 
 /// The number of times that an owner checks its task queue before it goes to sleep. By that time, a
 /// worker that has finished the last task has usually left.
@@ -20,7 +20,7 @@ const LOOKS: u32 = 64;
 /// A request whose turn has come. Its thread runs on a slot of the pool, and dropping the request
 /// gives the slot back.
 pub struct Request {
-    desk: Arc<Desk>,
+    scheduler: Arc<PoolScheduler>,
     ticket: Ticket,
     level: LevelId,
     /// The time at which the request got its slot.
@@ -31,19 +31,19 @@ pub struct Request {
 }
 
 impl Request {
-    pub(crate) fn new(desk: Arc<Desk>, ticket: Ticket, level: LevelId) -> Self {
-        let since = desk.now();
-        Self { desk, ticket, level, since, coming: 0, panicked: false }
+    pub(crate) fn new(scheduler: Arc<PoolScheduler>, ticket: Ticket, level: LevelId) -> Self {
+        let since = scheduler.now();
+        Self { scheduler, ticket, level, since, coming: 0, panicked: false }
     }
 
     /// Runs a job as a request on a thread of the pool, which asks for work next.
     pub(crate) fn run(
-        desk: &Arc<Desk>,
+        scheduler: &Arc<PoolScheduler>,
         ticket: Ticket,
         level: LevelId,
         job: impl FnOnce(&mut Self),
     ) {
-        let mut request = Self::new(Arc::clone(desk), ticket, level);
+        let mut request = Self::new(Arc::clone(scheduler), ticket, level);
         // A job that panics is a failed request.
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| job(&mut request))) {
             request.panicked = true;
@@ -56,12 +56,12 @@ impl Request {
 
     /// Returns the name of the request's level.
     pub fn level(&self) -> &str {
-        &self.desk.names[self.level.0]
+        &self.scheduler.names[self.level.0]
     }
 
     /// Returns the maximum number of threads of the request.
     pub fn max_threads(&self) -> u32 {
-        self.desk.terms[self.level.0].max_threads
+        self.scheduler.level_settings[self.level.0].max_threads
     }
 
     /// Counts the request as failed when it ends, like one that panicked. For code that does not
@@ -81,18 +81,19 @@ impl Request {
     where
         F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
     {
-        let bag = Arc::new(Bag::default());
+        let queue = Arc::new(TaskQueue::default());
         let others = self.max_threads() - 1;
-        let scope = Scope::new(Arc::clone(&self.desk), self.ticket, Arc::clone(&bag), others);
+        let scope =
+            Scope::new(Arc::clone(&self.scheduler), self.ticket, Arc::clone(&queue), others);
         // State that the closure leaves half done is not observed, because the panic is resumed
         // below.
         let result = catch_unwind(AssertUnwindSafe(|| spawn(&scope)));
         // Tasks borrow from frames above, so unwinding past those frames while tasks run is not
         // allowed.
         let guard = AbortIfUnwound;
-        self.join(&bag);
+        self.join(&queue);
         std::mem::forget(guard);
-        match (result, bag.panic()) {
+        match (result, queue.panic()) {
             (Ok(result), None) => result,
             (Ok(_), Some(panic)) => self.panics(panic),
             (Err(panic), other) => {
@@ -156,10 +157,10 @@ impl Request {
         &mut self,
         code: impl FnOnce() -> T + Send,
     ) -> Result<T, rayon::ThreadPoolBuildError> {
-        let lease = self.desk.lease(self.ticket, self.max_threads() - 1);
-        let pool = self.desk.rayon.take(lease.threads())?;
+        let lease = self.scheduler.lease(self.ticket, self.max_threads() - 1);
+        let pool = self.scheduler.rayon.take(lease.threads())?;
         let result = catch_unwind(AssertUnwindSafe(|| pool.install(code)));
-        self.desk.rayon.put(pool);
+        self.scheduler.rayon.put(pool);
         drop(lease);
         Ok(result.unwrap_or_else(|panic| {
             self.panicked = true;
@@ -168,40 +169,40 @@ impl Request {
     }
 
     /// Runs the remaining tasks of a task queue, and waits for those that others run.
-    fn join(&mut self, bag: &Arc<Bag>) {
+    fn join(&mut self, queue: &Arc<TaskQueue>) {
         loop {
-            while let Taken::Task(task, last) = bag.take() {
+            while let Taken::Task(task, last) = queue.take() {
                 if last {
-                    self.desk.tasks_changed(self.ticket, bag);
+                    self.scheduler.tasks_changed(self.ticket, queue);
                 }
-                bag.run(task);
-                if self.desk.should_yield(self.since) {
-                    self.pause(bag);
+                queue.run(task);
+                if self.scheduler.should_yield(self.since) {
+                    self.pause(queue);
                 }
             }
-            if bag.is_done() {
+            if queue.is_done() {
                 return;
             }
-            if bag.is_ending() {
-                self.desk.call_off(self.ticket, bag);
+            if queue.is_ending() {
+                self.scheduler.call_off(self.ticket, queue);
                 if (0..LOOKS).any(|_| {
                     std::hint::spin_loop();
-                    bag.is_done()
+                    queue.is_done()
                 }) {
                     return;
                 }
             }
-            self.pause(bag);
+            self.pause(queue);
         }
     }
 
     /// Gives the slot back until there is a task to run, or all tasks have ended.
-    fn pause(&mut self, bag: &Arc<Bag>) {
-        let seat = Arc::new(Seat::here());
-        if bag.sit(&seat) {
-            self.desk.pause(self.ticket, bag, self.since);
-            seat.wait();
-            self.since = self.desk.now();
+    fn pause(&mut self, queue: &Arc<TaskQueue>) {
+        let parker = Arc::new(Parker::here());
+        if queue.register_owner(&parker) {
+            self.scheduler.pause(self.ticket, queue, self.since);
+            parker.wait();
+            self.since = self.scheduler.now();
         }
     }
 }
@@ -217,7 +218,7 @@ impl Drop for AbortIfUnwound {
 impl Drop for Request {
     fn drop(&mut self) {
         let panicked = self.panicked || std::thread::panicking();
-        self.desk.end(self.ticket, self.since, panicked, self.coming);
+        self.scheduler.end(self.ticket, self.since, panicked, self.coming);
     }
 }
 

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use bywash_engine::levels::Ticket;
 
-use crate::desk::Desk;
-use crate::task::Bag;
+use crate::scheduler::PoolScheduler;
+use crate::task::TaskQueue;
 
 /// A scope in which a request spawns tasks: see [`Request::scope`](crate::Request::scope).
 pub struct Scope<'scope, 'env: 'scope> {
-    desk: Arc<Desk>,
+    scheduler: Arc<PoolScheduler>,
     ticket: Ticket,
-    bag: Arc<Bag>,
+    queue: Arc<TaskQueue>,
     /// The number of threads that the level allows in addition to the request's own.
     others: u32,
     /// Both lifetimes are invariant.
@@ -20,8 +20,13 @@ pub struct Scope<'scope, 'env: 'scope> {
 }
 
 impl<'scope> Scope<'scope, '_> {
-    pub(crate) fn new(desk: Arc<Desk>, ticket: Ticket, bag: Arc<Bag>, others: u32) -> Self {
-        Self { desk, ticket, bag, others, lifetimes: PhantomData }
+    pub(crate) fn new(
+        scheduler: Arc<PoolScheduler>,
+        ticket: Ticket,
+        queue: Arc<TaskQueue>,
+        others: u32,
+    ) -> Self {
+        Self { scheduler, ticket, queue, others, lifetimes: PhantomData }
     }
 
     /// Spawns a task. Another thread may run it at once, or this thread runs it when the scope's
@@ -53,8 +58,8 @@ impl<'scope> Scope<'scope, '_> {
         // SAFETY: only `Request::scope` creates a scope, and it neither returns nor unwinds before
         // the task queue is done. 'scope lasts until then, because the reference with this lifetime
         // points to a local of that function.
-        if unsafe { self.bag.put(task, most) } {
-            self.desk.tasks_changed(self.ticket, &self.bag);
+        if unsafe { self.queue.put(task, most) } {
+            self.scheduler.tasks_changed(self.ticket, &self.queue);
         }
     }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::seat::Seat;
+use crate::parker::Parker;
 
 type Task = Box<dyn FnOnce() + Send>;
 
@@ -21,10 +21,10 @@ type Task = Box<dyn FnOnce() + Send>;
 /// Each thread that runs its tasks (the owner and the workers) holds the task queue by an `Arc`, so
 /// the queue itself outlives the scope. When the scope has returned, the task queue is empty.
 #[derive(Default)]
-pub(crate) struct Bag(Mutex<Inside>);
+pub(crate) struct TaskQueue(Mutex<State>);
 
 #[derive(Default)]
-struct Inside {
+struct State {
     tasks: VecDeque<Task>,
     /// The number of tasks that were put in and have not ended.
     unfinished: usize,
@@ -33,14 +33,14 @@ struct Inside {
     /// The number of helpers that have not arrived yet.
     called: usize,
     /// The wait of the scope's own thread, while it waits for a slot or for the workers.
-    owner: Option<Arc<Seat>>,
+    owner: Option<Arc<Parker>>,
     /// The number of tasks for which the scheduler knows that they want another thread.
     known: usize,
     /// The payload of the first panic of a task.
     panic: Option<Box<dyn Any + Send>>,
 }
 
-impl Inside {
+impl State {
     fn wanting(&self) -> usize {
         self.tasks.len().saturating_sub(self.called)
     }
@@ -52,9 +52,9 @@ impl Inside {
 }
 
 /// The thread that uses another slot of a request.
-pub(crate) enum Hand {
+pub(crate) enum NextThread {
     /// The request's own thread, which waits.
-    Owner(Arc<Seat>),
+    Owner(Arc<Parker>),
     /// A worker of the pool.
     Worker,
 }
@@ -67,16 +67,16 @@ pub(crate) enum Taken {
     Empty,
 }
 
-/// A task that was taken out, to be run by [`Bag::run`].
+/// A task that was taken out, to be run by [`TaskQueue::run`].
 pub(crate) struct Running(Task);
 
-impl Bag {
+impl TaskQueue {
     /// Puts a task in. Returns whether the scheduler must be notified. It need not be if it already
     /// knows of `most` tasks, because it cannot provide more threads than that.
     ///
     /// # Safety
     ///
-    /// The caller must not return to where `'scope` may end before [`Bag::is_done`].
+    /// The caller must not return to where `'scope` may end before [`TaskQueue::is_done`].
     #[allow(unsafe_code, reason = "tasks borrow from the frame of their scope")]
     pub(crate) unsafe fn put<'scope>(
         &self,
@@ -86,19 +86,19 @@ impl Bag {
         // SAFETY: only the lifetime is changed. A task ends within `run`, which takes it by value,
         // and `unfinished` counts it until then. By the caller's promise `'scope` lasts as long.
         let task = unsafe { std::mem::transmute::<Box<dyn FnOnce() + Send + 'scope>, Task>(task) };
-        let mut inside = self.0.lock();
-        inside.tasks.push_back(task);
-        inside.unfinished += 1;
+        let mut state = self.0.lock();
+        state.tasks.push_back(task);
+        state.unfinished += 1;
         // An owner that waits has not been notified of new tasks.
-        inside.owner.is_some() || (inside.wanting() > inside.known && inside.known < most as usize)
+        state.owner.is_some() || (state.wanting() > state.known && state.known < most as usize)
     }
 
     /// Takes a task out. The scheduler must be notified if it was the last one and the scheduler
     /// knew of some.
     pub(crate) fn take(&self) -> Taken {
-        let mut inside = self.0.lock();
-        let Some(task) = inside.tasks.pop_front() else { return Taken::Empty };
-        let tell = inside.known > 0 && inside.tasks.is_empty();
+        let mut state = self.0.lock();
+        let Some(task) = state.tasks.pop_front() else { return Taken::Empty };
+        let tell = state.known > 0 && state.tasks.is_empty();
         Taken::Task(Running(task), tell)
     }
 
@@ -112,14 +112,14 @@ impl Bag {
         // Only the scope could observe state that a panicking task leaves half done, and it panics
         // too.
         let panic = catch_unwind(AssertUnwindSafe(task)).err();
-        let mut inside = self.0.lock();
-        inside.unfinished -= 1;
+        let mut state = self.0.lock();
+        state.unfinished -= 1;
         match panic {
-            Some(panic) if inside.panic.is_some() => {
+            Some(panic) if state.panic.is_some() => {
                 // Dropping a panic payload may run arbitrary code, which is not acceptable here.
                 std::mem::forget(panic);
             }
-            Some(panic) => inside.panic = Some(panic),
+            Some(panic) => state.panic = Some(panic),
             None => {}
         }
     }
@@ -127,9 +127,9 @@ impl Bag {
     /// Returns the number of tasks without a thread that has come or is on its way, and records
     /// that the scheduler knows of them.
     pub(crate) fn tell_wanting(&self) -> usize {
-        let mut inside = self.0.lock();
-        inside.known = inside.wanting();
-        inside.known
+        let mut state = self.0.lock();
+        state.known = state.wanting();
+        state.known
     }
 
     /// Returns whether all tasks have ended and no worker will look for more.
@@ -144,31 +144,31 @@ impl Bag {
 
     /// Registers the wait of the owner, unless all is done. Returns whether the owner waits. The
     /// thread that gives it a slot removes the registration.
-    pub(crate) fn sit(&self, seat: &Arc<Seat>) -> bool {
-        let mut inside = self.0.lock();
-        let waits = !inside.is_done();
-        inside.owner = waits.then(|| Arc::clone(seat));
+    pub(crate) fn register_owner(&self, parker: &Arc<Parker>) -> bool {
+        let mut state = self.0.lock();
+        let waits = !state.is_done();
+        state.owner = waits.then(|| Arc::clone(parker));
         waits
     }
 
     /// Returns the thread that shall use another slot.
-    pub(crate) fn next_hand(&self) -> Hand {
-        let mut inside = self.0.lock();
-        if let Some(seat) = inside.owner.take() {
-            return Hand::Owner(seat);
+    pub(crate) fn next_thread(&self) -> NextThread {
+        let mut state = self.0.lock();
+        if let Some(parker) = state.owner.take() {
+            return NextThread::Owner(parker);
         }
-        inside.helpers += 1;
-        inside.called += 1;
-        inside.known = inside.known.saturating_sub(1);
-        Hand::Worker
+        state.helpers += 1;
+        state.called += 1;
+        state.known = state.known.saturating_sub(1);
+        NextThread::Worker
     }
 
     /// Notes that a worker leaves. Returns the owner if it waits and this was the last worker: the
     /// worker's slot is then the owner's.
-    pub(crate) fn leave(&self) -> Option<Arc<Seat>> {
-        let mut inside = self.0.lock();
-        inside.helpers -= 1;
-        if inside.is_done() { inside.owner.take() } else { None }
+    pub(crate) fn leave(&self) -> Option<Arc<Parker>> {
+        let mut state = self.0.lock();
+        state.helpers -= 1;
+        if state.is_done() { state.owner.take() } else { None }
     }
 
     /// Returns the payload of the first panic of a task, if there was one.

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use bywash_engine::levels::{LevelId, Ticket};
 
-use crate::desk::Desk;
 use crate::error::Refused;
+use crate::parker::{Parker, Wakeup};
 use crate::request::Request;
-use crate::seat::{Seat, Told};
+use crate::scheduler::PoolScheduler;
 
 /// A thread's request in the queue. The thread may wait several times and do other work in between.
 /// Dropping the value leaves the queue.
@@ -17,10 +17,10 @@ use crate::seat::{Seat, Told};
 /// The turn may come at any time, and then occupies a slot until the thread checks for it. So the
 /// thread should check often, or leave.
 pub struct Waiting {
-    desk: Arc<Desk>,
+    scheduler: Arc<PoolScheduler>,
     level: LevelId,
     ticket: Ticket,
-    seat: Arc<Seat>,
+    parker: Arc<Parker>,
     /// Whether the queue entry is used up: the turn has come, or the pool has refused the request.
     over: bool,
     /// The notification wakes the thread that created the value, so the value must stay on it.
@@ -28,11 +28,11 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    pub(crate) fn new(desk: &Arc<Desk>, level: LevelId) -> Result<Self, Refused> {
-        let seat = Arc::new(Seat::here());
-        let ticket = desk.arrive(level, &seat)?;
-        let desk = Arc::clone(desk);
-        Ok(Self { desk, level, ticket, seat, over: false, this_thread: PhantomData })
+    pub(crate) fn new(scheduler: &Arc<PoolScheduler>, level: LevelId) -> Result<Self, Refused> {
+        let parker = Arc::new(Parker::here());
+        let ticket = scheduler.arrive(level, &parker)?;
+        let scheduler = Arc::clone(scheduler);
+        Ok(Self { scheduler, level, ticket, parker, over: false, this_thread: PhantomData })
     }
 
     /// Waits for the turn.
@@ -41,8 +41,8 @@ impl Waiting {
     ///
     /// If the pool is shut down.
     pub fn wait(mut self) -> Result<Request, Refused> {
-        let told = self.seat.wait();
-        self.end(told)
+        let wakeup = self.parker.wait();
+        self.end(wakeup)
     }
 
     /// Waits for the turn, but not longer than until `end`. Returns `None` if it has not come.
@@ -52,23 +52,23 @@ impl Waiting {
     /// If it has already returned the turn or an error.
     pub fn wait_until(&mut self, end: Instant) -> Option<Result<Request, Refused>> {
         assert!(!self.over, "a turn is had once");
-        self.seat.wait_until(end).map(|told| self.end(told))
+        self.parker.wait_until(end).map(|wakeup| self.end(wakeup))
     }
 
     /// Leaves the queue because `patience` is over, unless the turn has just come.
     pub(crate) fn leave(mut self, patience: Duration) -> Result<Request, Refused> {
-        if self.desk.leave(self.level, self.ticket, &self.seat) {
+        if self.scheduler.leave(self.level, self.ticket, &self.parker) {
             self.over = true;
             return Err(Refused::TimedOut(patience));
         }
         self.wait()
     }
 
-    fn end(&mut self, told: Told) -> Result<Request, Refused> {
+    fn end(&mut self, wakeup: Wakeup) -> Result<Request, Refused> {
         self.over = true;
-        match told {
-            Told::Slot => Ok(Request::new(Arc::clone(&self.desk), self.ticket, self.level)),
-            Told::Closed => Err(Refused::Closed),
+        match wakeup {
+            Wakeup::Slot => Ok(Request::new(Arc::clone(&self.scheduler), self.ticket, self.level)),
+            Wakeup::Closed => Err(Refused::Closed),
         }
     }
 }
@@ -76,9 +76,9 @@ impl Waiting {
 impl Drop for Waiting {
     fn drop(&mut self) {
         // Take a turn that has come in the meantime, and end it at once.
-        if !self.over && !self.desk.leave(self.level, self.ticket, &self.seat) {
-            let told = self.seat.wait();
-            drop(self.end(told));
+        if !self.over && !self.scheduler.leave(self.level, self.ticket, &self.parker) {
+            let wakeup = self.parker.wait();
+            drop(self.end(wakeup));
         }
     }
 }

@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::{Duration, Instant};
 
-use bywash_levels::{BuildError, Fate, Goal, Level, Pool, Refused, Stats};
+use bywash_levels::{BuildError, Goal, JobState, Level, Pool, Refused, Stats};
 
 /// A time that no step here takes: a longer one is stuck.
 const STUCK: Duration = Duration::from_secs(60);
@@ -198,20 +198,20 @@ fn a_task_that_panics_fails_its_request_alone() {
 #[test]
 fn a_request_that_is_handed_in_is_run_by_the_pool_and_may_panic() {
     let pool = pool(2);
-    let (tell, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     for i in 0..200_usize {
-        let tell = tell.clone();
+        let sender = sender.clone();
         let level = if i % 3 == 0 { "high" } else { "low" };
         let job = move |request: &mut bywash_levels::Request| {
             assert!(i % 50 != 7, "job {i}");
             let sum: usize =
                 request.map(&[i, i, i], |i| burn(i * 20).count_ones() as usize).iter().sum();
-            tell.send((i, sum)).unwrap();
+            sender.send((i, sum)).unwrap();
         };
         pool.submit(level, job).unwrap();
     }
-    drop(tell);
-    let mut all: Vec<(usize, usize)> = told.iter().collect();
+    drop(sender);
+    let mut all: Vec<(usize, usize)> = receiver.iter().collect();
     all.sort_unstable();
     let expected: Vec<(usize, usize)> = (0..200)
         .filter(|i| i % 50 != 7)
@@ -230,15 +230,15 @@ fn who_waits_too_long_leaves_and_who_finds_no_room_is_told() {
     let turn = pool.request("low").unwrap();
     let short = Duration::from_millis(5);
     assert_eq!(pool.request_within("low", short).unwrap_err(), Refused::TimedOut(short));
-    let (tell, told) = mpsc::channel();
-    pool.submit("low", move |_| tell.send(()).unwrap()).unwrap();
+    let (sender, receiver) = mpsc::channel();
+    pool.submit("low", move |_| sender.send(()).unwrap()).unwrap();
     assert_eq!(pool.request("low").unwrap_err(), Refused::Full("low".into()));
     assert_eq!(
         pool.request("lwo").unwrap_err().to_string(),
         "there is no level `lwo`; there is low"
     );
     drop(turn);
-    told.recv_timeout(STUCK).unwrap();
+    receiver.recv_timeout(STUCK).unwrap();
     let stats = until(&pool, |stats| stats.levels[0].answered == 2);
     assert_eq!((stats.levels[0].left, stats.levels[0].refused), (1, 1));
     is_whole(&pool, 1);
@@ -315,7 +315,7 @@ fn a_pool_that_is_dropped_turns_nobody_out_and_lets_nobody_in() {
 #[test]
 fn of_a_job_it_is_said_once_what_became_of_it() {
     let (accepted, dropped_first, begun_first) =
-        (Fate::default(), Fate::default(), Fate::default());
+        (JobState::default(), JobState::default(), JobState::default());
     assert!(accepted.accept());
     assert!(accepted.end(), "who was told that it is accepted hears that it never runs");
     assert!(!dropped_first.end(), "the call says so");

@@ -23,7 +23,7 @@ use crate::plan::Plan;
 /// If the device does not exist, the capability is missing, or another program has installed a
 /// root. An incomplete installation is removed.
 pub fn install(plan: &Plan) -> Result<(), ShaperError> {
-    let mut at = Place::find(plan.device())?;
+    let mut at = DeviceHandle::find(plan.device())?;
     match at.root()? {
         Root::Ours { classes, default }
             if htb::is_as_wanted(&plan.classes(), &classes, default) =>
@@ -48,7 +48,7 @@ pub fn install(plan: &Plan) -> Result<(), ShaperError> {
 /// # Errors
 /// The difference from the plan.
 pub fn check(plan: &Plan) -> Result<(), ShaperError> {
-    let mut at = Place::find(plan.device())?;
+    let mut at = DeviceHandle::find(plan.device())?;
     match at.root()? {
         Root::Ours { classes, default }
             if htb::is_as_wanted(&plan.classes(), &classes, default) =>
@@ -67,7 +67,7 @@ pub fn check(plan: &Plan) -> Result<(), ShaperError> {
 /// # Errors
 /// If the device does not exist, or the capability is missing.
 pub fn remove(device: &Device) -> Result<bool, ShaperError> {
-    let mut at = Place::find(device)?;
+    let mut at = DeviceHandle::find(device)?;
     match at.root()? {
         Root::Ours { .. } => at.delete().map(|()| true),
         Root::Default | Root::Foreign { .. } => Ok(false),
@@ -75,13 +75,13 @@ pub fn remove(device: &Device) -> Result<bool, ShaperError> {
 }
 
 /// An existing device, and a socket to the kernel.
-struct Place<'a> {
+struct DeviceHandle<'a> {
     device: &'a Device,
     number: u32,
     kernel: Kernel,
 }
 
-impl<'a> Place<'a> {
+impl<'a> DeviceHandle<'a> {
     fn find(device: &'a Device) -> Result<Self, ShaperError> {
         let wrong = |error| ShaperError::of(device, error);
         let kernel = Kernel::open().map_err(wrong)?;

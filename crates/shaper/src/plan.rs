@@ -96,16 +96,16 @@ impl Plan {
     pub(crate) fn classes(&self) -> [Class; 3] {
         let (total, ants) = (self.total, self.ants);
         [
-            Class::new(ALL, ROOT, (total, total), Turn::First),
-            Class::new(ANTS, ALL, (ants, total), Turn::First),
-            Class::new(ELEPHANTS, ALL, (self.elephants, self.ceiling), Turn::Second),
+            Class::new(ALL, ROOT, (total, total), Precedence::First),
+            Class::new(ANTS, ALL, (ants, total), Precedence::First),
+            Class::new(ELEPHANTS, ALL, (self.elephants, self.ceiling), Precedence::Second),
         ]
     }
 }
 
 /// The order in which classes may use the rate that others leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Turn {
+pub(crate) enum Precedence {
     First,
     Second,
 }
@@ -141,10 +141,15 @@ const LEAST_BURST: u64 = 2_000;
 const QUANTUM: u32 = 15_000;
 
 impl Class {
-    fn new(id: u32, parent: u32, (rate, ceiling): (BitRate, BitRate), turn: Turn) -> Self {
-        let priority = match turn {
-            Turn::First => 0,
-            Turn::Second => 1,
+    fn new(
+        id: u32,
+        parent: u32,
+        (rate, ceiling): (BitRate, BitRate),
+        precedence: Precedence,
+    ) -> Self {
+        let priority = match precedence {
+            Precedence::First => 0,
+            Precedence::Second => 1,
         };
         let bursts = (burst(rate), burst(ceiling));
         let (rate, ceiling) = (rate.bytes_per_second(), ceiling.bytes_per_second());

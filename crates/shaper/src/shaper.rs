@@ -51,7 +51,7 @@ const UNPACED: u64 = u64::MAX;
 pub struct Shaper {
     shaping: AtomicU8,
     /// The last reported state, so that each change is reported once.
-    told: AtomicU8,
+    reported: AtomicU8,
     /// The pacing rate in bytes per second of a connection without a lane, or [`UNWANTED`].
     pace: AtomicU32,
     /// The indices of the devices that have lanes.
@@ -76,11 +76,11 @@ impl Shaper {
     fn new(pace: u32) -> Self {
         let shaper = Self {
             shaping: AtomicU8::default(),
-            told: AtomicU8::default(),
+            reported: AtomicU8::default(),
             pace: AtomicU32::new(pace),
             devices: RwLock::default(),
         };
-        shaper.told.store(shaper.find().number(), Relaxed);
+        shaper.reported.store(shaper.find().number(), Relaxed);
         shaper
     }
 
@@ -106,7 +106,7 @@ impl Shaper {
     /// list of devices.
     pub fn look(&self) -> Option<Shaping> {
         let now = self.find();
-        (self.told.swap(now.number(), Relaxed) != now.number()).then_some(now)
+        (self.reported.swap(now.number(), Relaxed) != now.number()).then_some(now)
     }
 
     /// Sets another pacing rate, from the next response on.

@@ -70,10 +70,10 @@ impl Shaping {
     }
 
     pub(crate) fn of_number(number: u8) -> Self {
-        let Some(place) = usize::from(number).checked_sub(1) else { return Self::Priority };
-        match Without::ALL.get(place) {
+        let Some(index) = usize::from(number).checked_sub(1) else { return Self::Priority };
+        match Without::ALL.get(index) {
             Some(without) => Self::Pacing(*without),
-            None => Self::Nothing(Without::ALL[place - Without::ALL.len()]),
+            None => Self::Nothing(Without::ALL[index - Without::ALL.len()]),
         }
     }
 
@@ -151,8 +151,8 @@ mod tests {
         let each = Without::ALL.into_iter();
         let paced = each.clone().map(Shaping::Pacing);
         let all = [Shaping::Priority].into_iter().chain(paced).chain(each.map(Shaping::Nothing));
-        for (place, shaping) in all.enumerate() {
-            assert_eq!(usize::from(shaping.number()), place);
+        for (index, shaping) in all.enumerate() {
+            assert_eq!(usize::from(shaping.number()), index);
             assert_eq!(Shaping::of_number(shaping.number()), shaping);
         }
     }

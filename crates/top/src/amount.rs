@@ -89,8 +89,8 @@ mod tests {
 
     #[test]
     fn all_and_none_are_said_of_nothing_else() {
-        let said = [0.0, 0.001, 0.3, 0.994, 0.999, 1.0].map(|share| percent(Some(share)));
-        assert_eq!(said, ["0", "<1", "30", "99", ">99", "100"]);
+        let shown = [0.0, 0.001, 0.3, 0.994, 0.999, 1.0].map(|share| percent(Some(share)));
+        assert_eq!(shown, ["0", "<1", "30", "99", ">99", "100"]);
         assert_eq!(percent(None), "-");
     }
 

@@ -8,7 +8,7 @@ use bywash_terminal::text::escaped;
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use serde_json::Value;
 
-use super::line::Line;
+use super::text_input::TextInput;
 
 /// How long a decision made here applies, and how long something undone is left alone. `bywash
 /// policy` and `bywash elephants` accept other times.
@@ -24,7 +24,7 @@ pub(super) enum Verb {
 
 /// A confirmed decision of an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Said {
+pub(super) struct ConfirmedDecision {
     about: About,
     why: String,
 }
@@ -40,7 +40,7 @@ enum About {
 #[derive(Clone, Debug)]
 pub(super) struct Ask {
     /// The subject, as text.
-    pub(super) told: String,
+    pub(super) subject: String,
     /// The first line of it that is shown.
     pub(super) from: u16,
     pub(super) step: Step,
@@ -54,8 +54,8 @@ pub(super) struct Ask {
 pub(super) enum Step {
     Mode,
     /// The percentage of visitors; the number is the default if nothing is typed.
-    Percent(Line, u8),
-    Why(Line),
+    Percent(TextInput, u8),
+    Why(TextInput),
     Sure,
 }
 
@@ -64,17 +64,17 @@ pub(super) enum Step {
 pub(super) enum Answer {
     Asks,
     Dropped,
-    Said(Said),
+    Confirmed(ConfirmedDecision),
 }
 
 impl Ask {
-    pub(super) fn elephant(verb: Verb, elephant: &Elephant, told: String, by: &str) -> Self {
+    pub(super) fn elephant(verb: Verb, elephant: &Elephant, subject: String, by: &str) -> Self {
         let (number, revision) = (elephant.entry.number, elephant.entry.revision);
         let about = About::Elephant { verb, number, revision };
         Self {
-            told,
+            subject,
             from: 0,
-            step: Step::Why(Line::default()),
+            step: Step::Why(TextInput::default()),
             by: by.into(),
             about,
             why: String::new(),
@@ -83,7 +83,7 @@ impl Ask {
 
     /// Asks how a class is treated for a while.
     pub(super) fn class(of: &ClassPolicy, policy: &Policy, by: &str) -> Self {
-        let told = format!(
+        let subject = format!(
             "Class {}: {} for {} % of visitors; the file says {} for {} %.\n",
             escaped(&of.name),
             of.mode.name(),
@@ -103,14 +103,14 @@ impl Ask {
             percent,
             revision: policy.revision,
         };
-        Self { told, from: 0, step: Step::Mode, by: by.into(), about, why: String::new() }
+        Self { subject, from: 0, step: Step::Mode, by: by.into(), about, why: String::new() }
     }
 
     /// Asks to end the override of a class; `None` if there is none.
     pub(super) fn undo_class(of: &ClassPolicy, policy: &Policy, by: &str) -> Option<Self> {
         let number = of.overridden?;
         let one = policy.overrides.iter().find(|one| one.number == number)?;
-        let told = format!(
+        let subject = format!(
             "Class {}: {} for {} % of visitors until {}, {}: {}\n",
             escaped(&of.name),
             of.mode.name(),
@@ -120,21 +120,21 @@ impl Ask {
             escaped(&one.why),
         );
         let about = About::UndoClass { name: of.name.clone(), number, revision: policy.revision };
-        let step = Step::Why(Line::default());
-        Some(Self { told, from: 0, step, by: by.into(), about, why: String::new() })
+        let step = Step::Why(TextInput::default());
+        Some(Self { subject, from: 0, step, by: by.into(), about, why: String::new() })
     }
 
     /// Returns the question, with the answer typed so far.
     pub(super) fn prompt(&self) -> String {
         match &self.step {
             Step::Mode => "e: enforce, o: only observe, Esc: cancel _".into(),
-            Step::Percent(line, usual) => {
+            Step::Percent(input, usual) => {
                 format!(
                     "For what percentage of visitors? (Enter: {usual}) {}_",
-                    escaped(line.text())
+                    escaped(input.text())
                 )
             }
-            Step::Why(line) => format!("Why? {}_", escaped(line.text())),
+            Step::Why(input) => format!("Why? {}_", escaped(input.text())),
             Step::Sure => format!(
                 "{} By {}: {}\ny: confirm, any other key: cancel _",
                 self.will(),
@@ -183,18 +183,20 @@ impl Ask {
         match &mut self.step {
             Step::Mode => self.choose(key.code),
             Step::Sure => return self.decide(key.code),
-            Step::Percent(line, _) | Step::Why(line) if key.code != KeyCode::Enter => line.key(key),
-            Step::Percent(line, usual) => {
+            Step::Percent(input, _) | Step::Why(input) if key.code != KeyCode::Enter => {
+                input.key(key)
+            }
+            Step::Percent(input, usual) => {
                 let percent =
-                    if line.text().is_empty() { Some(*usual) } else { line.text().parse().ok() };
+                    if input.text().is_empty() { Some(*usual) } else { input.text().parse().ok() };
                 match percent.filter(|percent| (1..=100).contains(percent)) {
                     Some(of) => self.treat(Mode::Enforce, of),
-                    None => *line = Line::default(),
+                    None => *input = TextInput::default(),
                 }
             }
-            Step::Why(line) if line.text().trim().is_empty() => {}
-            Step::Why(line) => {
-                self.why = line.text().trim().to_owned();
+            Step::Why(input) if input.text().trim().is_empty() => {}
+            Step::Why(input) => {
+                self.why = input.text().trim().to_owned();
                 self.step = Step::Sure;
             }
         }
@@ -202,15 +204,15 @@ impl Ask {
     }
 
     pub(super) fn paste(&mut self, text: &str) {
-        if let Step::Percent(line, _) | Step::Why(line) = &mut self.step {
-            line.paste(text);
+        if let Step::Percent(input, _) | Step::Why(input) = &mut self.step {
+            input.paste(text);
         }
     }
 
     fn choose(&mut self, code: KeyCode) {
         match (code, &self.about) {
             (KeyCode::Char('e'), About::Class { percent, .. }) => {
-                self.step = Step::Percent(Line::default(), *percent);
+                self.step = Step::Percent(TextInput::default(), *percent);
             }
             (KeyCode::Char('o'), _) => self.treat(Mode::Observe, 100),
             _ => {}
@@ -221,19 +223,22 @@ impl Ask {
         if let About::Class { mode, percent, .. } = &mut self.about {
             (*mode, *percent) = (treated, of);
         }
-        self.step = Step::Why(Line::default());
+        self.step = Step::Why(TextInput::default());
     }
 
     fn decide(&self, code: KeyCode) -> Answer {
         if matches!(code, KeyCode::Char('y' | 'Y')) {
-            Answer::Said(Said { about: self.about.clone(), why: self.why.clone() })
+            Answer::Confirmed(ConfirmedDecision {
+                about: self.about.clone(),
+                why: self.why.clone(),
+            })
         } else {
             Answer::Dropped
         }
     }
 }
 
-impl Said {
+impl ConfirmedDecision {
     /// Returns the path to send the decision to.
     pub(super) fn path(&self) -> String {
         match &self.about {
@@ -314,9 +319,9 @@ mod tests {
         answer
     }
 
-    fn said(answer: Answer) -> (String, Value) {
-        let Answer::Said(said) = answer else { panic!("{answer:?}") };
-        (said.path(), said.body("ana").unwrap())
+    fn confirmed(answer: Answer) -> (String, Value) {
+        let Answer::Confirmed(decision) = answer else { panic!("{answer:?}") };
+        (decision.path(), decision.body("ana").unwrap())
     }
 
     #[test]
@@ -327,7 +332,7 @@ mod tests {
             ask.prompt().contains("Hold back elephant 1")
                 && ask.prompt().contains("it is too much")
         );
-        let (path, body) = said(typed(&mut ask, "y"));
+        let (path, body) = confirmed(typed(&mut ask, "y"));
         assert_eq!(path, "/v1/elephants/1/approve");
         assert_eq!(
             body,
@@ -351,18 +356,18 @@ mod tests {
         let policy = policy();
         let class = |name: &str| policy.classes.iter().find(|class| class.name == name).unwrap();
         let ask = || Ask::class(class("search"), &policy, "ana");
-        let (path, body) = said(typed(&mut ask(), "e25\na try\ny"));
+        let (path, body) = confirmed(typed(&mut ask(), "e25\na try\ny"));
         assert_eq!(path, "/v1/policy/class");
         assert_eq!((&body["class"], &body["mode"]), (&"search".into(), &"enforce".into()));
         assert_eq!((&body["percent"], &body["revision"]), (&25.into(), &9.into()));
-        let (_, body) = said(typed(&mut ask(), "e\na try\ny"));
+        let (_, body) = confirmed(typed(&mut ask(), "e\na try\ny"));
         assert_eq!(body["percent"], 10, "first some");
-        let (_, body) = said(typed(&mut ask(), "o no more\ny"));
+        let (_, body) = confirmed(typed(&mut ask(), "o no more\ny"));
         assert_eq!((&body["mode"], &body["percent"]), (&"observe".into(), &Value::Null));
         assert!(Ask::undo_class(class("search"), &policy, "ana").is_none());
         let mut undo = Ask::undo_class(class("confirm"), &policy, "ana").unwrap();
-        assert!(undo.told.contains("bo: election"), "{}", undo.told);
-        let (path, body) = said(typed(&mut undo, "enough\ny"));
+        assert!(undo.subject.contains("bo: election"), "{}", undo.subject);
+        let (path, body) = confirmed(typed(&mut undo, "enough\ny"));
         assert_eq!((path.as_str(), &body["revision"]), ("/v1/policy/4/undo", &9.into()));
     }
 
@@ -372,7 +377,7 @@ mod tests {
         let mut ask = Ask::class(&policy.classes[1], &policy, "ana");
         for wrong in ["e0\n", "101\n", "many\n", "-1\n"] {
             typed(&mut ask, wrong);
-            assert_eq!(ask.step, Step::Percent(Line::default(), 10), "{wrong:?}");
+            assert_eq!(ask.step, Step::Percent(TextInput::default(), 10), "{wrong:?}");
         }
     }
 }

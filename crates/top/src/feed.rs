@@ -17,14 +17,14 @@ use bywash_history::Columns;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::ask::{Said, Verb};
+use super::ask::{ConfirmedDecision, Verb};
 use super::model::View;
 
 const EVERY: Duration = Duration::from_secs(1);
 
 /// A task of the feed in addition to the regular queries.
 #[derive(Debug)]
-pub(super) enum Errand {
+pub(super) enum FeedCommand {
     /// Show this table from now on.
     Look(View),
     /// Pause or resume the regular queries.
@@ -38,12 +38,12 @@ pub(super) enum Errand {
     /// Fetch the same, to take this decision about it.
     Consider(Verb, u32),
     /// Send an operator's decision.
-    Say(Said),
+    Decide(ConfirmedDecision),
 }
 
 /// A result of the queries and tasks.
 #[derive(Debug)]
-pub(super) enum News {
+pub(super) enum Update {
     Answers(Box<Answers>),
     /// No gateway answers, or its answer is not valid.
     Silence(String),
@@ -114,31 +114,32 @@ impl Feed {
     }
 
     /// Starts the thread.
-    pub(super) fn start(self) -> (Sender<Errand>, Receiver<News>) {
-        let ((errands, todo), (tell, news)) = (channel(), channel());
-        thread::spawn(move || self.run(&todo, &tell));
-        (errands, news)
+    pub(super) fn start(self) -> (Sender<FeedCommand>, Receiver<Update>) {
+        let ((commands, todo), (sender, updates)) = (channel(), channel());
+        thread::spawn(move || self.run(&todo, &sender));
+        (commands, updates)
     }
 
-    fn run(mut self, todo: &Receiver<Errand>, tell: &Sender<News>) {
+    fn run(mut self, todo: &Receiver<FeedCommand>, sender: &Sender<Update>) {
         self.due = Instant::now() + EVERY;
         loop {
-            let news = match todo.recv_timeout(self.due.saturating_duration_since(Instant::now())) {
-                Ok(errand) => self.run_errand(errand),
+            let update = match todo.recv_timeout(self.due.saturating_duration_since(Instant::now()))
+            {
+                Ok(command) => self.execute(command),
                 Err(RecvTimeoutError::Timeout) => self.look_again(),
                 Err(RecvTimeoutError::Disconnected) => return,
             };
-            if news.is_some_and(|news| tell.send(news).is_err()) {
+            if update.is_some_and(|update| sender.send(update).is_err()) {
                 return;
             }
         }
     }
 
-    fn look_again(&mut self) -> Option<News> {
+    fn look_again(&mut self) -> Option<Update> {
         self.due = Instant::now() + EVERY;
         (!self.paused).then(|| match self.look() {
-            Ok(answers) => News::Answers(Box::new(answers)),
-            Err(why) => News::Silence(why.words().to_owned()),
+            Ok(answers) => Update::Answers(Box::new(answers)),
+            Err(why) => Update::Silence(why.words().to_owned()),
         })
     }
 
@@ -174,42 +175,42 @@ impl Feed {
         wanted.then(|| self.get(path)).transpose()
     }
 
-    fn run_errand(&mut self, errand: Errand) -> Option<News> {
-        let done = match errand {
-            Errand::Look(view) => {
+    fn execute(&mut self, command: FeedCommand) -> Option<Update> {
+        let done = match command {
+            FeedCommand::Look(view) => {
                 self.view = view;
                 self.due = Instant::now();
                 return None;
             }
-            Errand::Pause(paused) => {
+            FeedCommand::Pause(paused) => {
                 self.paused = paused;
                 self.due = Instant::now();
                 return None;
             }
-            Errand::Explain(name) => self.explain(&name),
-            Errand::ExplainLast(class) => self.explain_last(&class),
-            Errand::Elephant(number) => {
-                self.elephant(number).map(|(_, told)| News::Text("Elephant", told))
+            FeedCommand::Explain(name) => self.explain(&name),
+            FeedCommand::ExplainLast(class) => self.explain_last(&class),
+            FeedCommand::Elephant(number) => {
+                self.elephant(number).map(|(_, details)| Update::Text("Elephant", details))
             }
-            Errand::Consider(verb, number) => self
+            FeedCommand::Consider(verb, number) => self
                 .elephant(number)
-                .map(|(elephant, told)| News::Considered(verb, Box::new(elephant), told)),
-            Errand::Say(said) => self.say(&said),
+                .map(|(elephant, details)| Update::Considered(verb, Box::new(elephant), details)),
+            FeedCommand::Decide(decision) => self.decide(&decision),
         };
-        Some(done.unwrap_or_else(|why| News::Refused(why.words().to_owned())))
+        Some(done.unwrap_or_else(|why| Update::Refused(why.words().to_owned())))
     }
 
-    fn explain(&self, name: &str) -> Result<News, Failure> {
+    fn explain(&self, name: &str) -> Result<Update, Failure> {
         if name.len() != 16 || !name.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(Failure::running(
                 "a malformed message is not a request, so there is no decision to explain",
             ));
         }
         let entry: Explained = self.get(&format!("/v1/requests/{name}"))?;
-        Ok(News::Text("Why?", request_text::explained(&entry)))
+        Ok(Update::Text("Why?", request_text::explained(&entry)))
     }
 
-    fn explain_last(&self, class: &str) -> Result<News, Failure> {
+    fn explain_last(&self, class: &str) -> Result<Update, Failure> {
         let class = percent_encoded(class);
         let path = format!("/v1/requests?limit=1&decision=shed&class={class}");
         let last: Requests = self.get(&path)?;
@@ -222,18 +223,18 @@ impl Feed {
 
     fn elephant(&self, number: u32) -> Result<(Elephant, String), Failure> {
         let elephant: Elephant = self.get(&format!("/v1/elephants/{number}"))?;
-        let told = elephant_text::told(&elephant);
-        Ok((elephant, told))
+        let details = elephant_text::details(&elephant);
+        Ok((elephant, details))
     }
 
-    fn say(&mut self, said: &Said) -> Result<News, Failure> {
+    fn decide(&mut self, decision: &ConfirmedDecision) -> Result<Update, Failure> {
         // Show the effect at once; if the decision was refused, show what another operator decided
         // in the meantime.
         (self.seen.elephants, self.seen.policy) = (None, None);
         self.due = Instant::now();
-        let body = said.body(&self.by).map_err(Failure::running)?;
-        let _: Value = admin_client::post(&self.which, &self.by, &said.path(), &body)?;
-        Ok(News::Done(said.done()))
+        let body = decision.body(&self.by).map_err(Failure::running)?;
+        let _: Value = admin_client::post(&self.which, &self.by, &decision.path(), &body)?;
+        Ok(Update::Done(decision.done()))
     }
 
     fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {

@@ -4,8 +4,8 @@
 //! The screen shows what the console shows, computed in the same way, from the same API. `feed`
 //! queries the gateway on a thread of its own. `rows` keeps the last quarter of an hour. `model`
 //! holds what is known and what is selected for display; `lists` makes its tables as `grid`s.
-//! `screen` reacts to keys and news, with `keys`, `line`, `ask` and `details`. `view` draws it.
-//! Only this file uses the terminal. Without a terminal, `printed` prints the same.
+//! `screen` reacts to keys and updates, with `keys`, `text_input`, `ask` and `details`. `view` draws
+//! it. Only this file uses the terminal. Without a terminal, `printed` prints the same.
 #![forbid(unsafe_code)]
 
 mod amount;
@@ -16,7 +16,6 @@ mod feed;
 mod grid;
 mod headline;
 mod keys;
-mod line;
 mod lists;
 mod model;
 mod printed;
@@ -25,6 +24,7 @@ mod rows;
 mod sample;
 mod screen;
 mod sums;
+mod text_input;
 mod view;
 
 use std::io::{self, IsTerminal};
@@ -34,7 +34,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bywash_command::Failure;
 use bywash_command::operators;
-use bywash_command::signals::{Signals, Told};
+use bywash_command::signals::{SignalRequest, Signals};
 use bywash_command::streams::{is_read, wants_colour};
 use bywash_units::Span;
 use ratatui::DefaultTerminal;
@@ -44,12 +44,12 @@ use ratatui::crossterm::event::{
 };
 
 pub use args::Top;
-use feed::{Feed, News};
+use feed::{Feed, Update};
 use model::Model;
 use screen::Screen;
 use view::Paint;
 
-/// The maximum delay until the gateway's news are seen.
+/// The maximum delay until an update of the gateway is seen.
 const GLANCE: Duration = Duration::from_millis(50);
 /// The maximum delay until the end of the terminal is seen, if no signal reports it.
 const LOOK_UP: Duration = Duration::from_secs(1);
@@ -71,9 +71,9 @@ pub fn top(args: &Top) -> Result<(), Failure> {
     if args.json || args.count.is_some() || !has_terminal {
         return print(args, feed, model);
     }
-    let (errands, news) = feed.start();
-    let screen = Screen::new(model, args.which.admin.to_string(), by, errands);
-    show(screen, &news)
+    let (commands, updates) = feed.start();
+    let screen = Screen::new(model, args.which.admin.to_string(), by, commands);
+    show(screen, &updates)
 }
 
 /// Prints a table or a document once every interval.
@@ -113,20 +113,20 @@ fn restore() {
     let _ = ratatui::crossterm::execute!(io::stdout(), DisableBracketedPaste, Show);
 }
 
-fn show(mut screen: Screen, news: &Receiver<News>) -> Result<(), Failure> {
+fn show(mut screen: Screen, updates: &Receiver<Update>) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::running(format!("the terminal failed: {error}"));
     let signals = Signals::catch().map_err(failed)?;
-    let said = std::panic::take_hook();
+    let default_hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         restore();
-        said(panic);
+        default_hook(panic);
     }));
     let mut terminal = ratatui::try_init().map_err(failed)?;
     // Without bracketed paste, pasted text would arrive as keys, and each would be a command.
     let _ = ratatui::crossterm::execute!(io::stdout(), EnableBracketedPaste);
     let _restored = Restored;
     end_with_it(signals);
-    watch(&mut terminal, &mut screen, news).map_err(failed)
+    watch(&mut terminal, &mut screen, updates).map_err(failed)
 }
 
 /// Ends the process on a signal, and when the terminal is gone. In that case crossterm reads the
@@ -135,11 +135,11 @@ fn end_with_it(mut signals: Signals) {
     thread::spawn(move || {
         let code = loop {
             match signals.wait_for(LOOK_UP) {
-                Some(Told::End(signal)) => break 128 + signal,
+                Some(SignalRequest::End(signal)) => break 128 + signal,
                 // The terminal has hung up.
-                Some(Told::Reload) => break HUNG_UP,
+                Some(SignalRequest::Reload) => break HUNG_UP,
                 None if !io::stdin().is_terminal() => break HUNG_UP,
-                Some(Told::Upgrade) | None => {}
+                Some(SignalRequest::Upgrade) | None => {}
             }
         };
         // Keep the lock, so that nothing is drawn any more.
@@ -153,7 +153,7 @@ fn end_with_it(mut signals: Signals) {
 fn watch(
     terminal: &mut DefaultTerminal,
     screen: &mut Screen,
-    news: &Receiver<News>,
+    updates: &Receiver<Update>,
 ) -> io::Result<()> {
     let paint = Paint { has_colour: wants_colour() };
     loop {
@@ -163,7 +163,7 @@ fn watch(
             if is_another && !hear(screen, &event::read()?) {
                 return Ok(());
             }
-            if take(screen, news)? || is_another {
+            if take(screen, updates)? || is_another {
                 break;
             }
         }
@@ -182,11 +182,11 @@ fn hear(screen: &mut Screen, event: &Event) -> bool {
     }
 }
 
-/// Takes all news. Returns whether there were any.
-fn take(screen: &mut Screen, news: &Receiver<News>) -> io::Result<bool> {
+/// Takes all updates. Returns whether there were any.
+fn take(screen: &mut Screen, updates: &Receiver<Update>) -> io::Result<bool> {
     let mut is_new = false;
     loop {
-        match news.try_recv() {
+        match updates.try_recv() {
             Ok(one) => screen.hear(one, now()),
             Err(TryRecvError::Empty) => return Ok(is_new),
             Err(TryRecvError::Disconnected) => {

@@ -146,7 +146,7 @@ impl Model {
             sums,
             transactions_per_min: sums.per_second(served) * MINUTE,
             has_transact: !transact.is_empty(),
-            state: self.rows.pulse().map_or("UNKNOWN", |pulse| pulse.word()),
+            state: self.rows.load_state().map_or("UNKNOWN", |state| state.name()),
         }
     }
 

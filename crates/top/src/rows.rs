@@ -46,7 +46,7 @@ struct Class {
 
 /// The state in one word. The worst state that applies is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pulse {
+pub(super) enum LoadState {
     /// Slots are free, and requests wait in less than every second row.
     Calm,
     /// At least four of five slots are taken, and requests wait in less than every second row.
@@ -57,8 +57,8 @@ pub(super) enum Pulse {
     Refusing,
 }
 
-impl Pulse {
-    pub(super) const fn word(self) -> &'static str {
+impl LoadState {
+    pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Calm => "CALM",
             Self::Busy => "BUSY",
@@ -138,7 +138,7 @@ impl Rows {
     }
 
     /// Returns the state; `None` before the first row.
-    pub(super) fn pulse(&self) -> Option<Pulse> {
+    pub(super) fn load_state(&self) -> Option<LoadState> {
         let from = self.rows.len().saturating_sub(OVER);
         let last = || self.rows.range(from..);
         let classes = || last().flat_map(|row| row.classes.iter().map(|(_, class)| class));
@@ -149,13 +149,13 @@ impl Rows {
         if seen == 0 {
             None
         } else if classes().any(Class::is_refused) {
-            Some(Pulse::Refusing)
+            Some(LoadState::Refusing)
         } else if last().filter(|row| row.waiting > 0).count() * 2 >= seen {
-            Some(Pulse::Queueing)
+            Some(LoadState::Queueing)
         } else if slots > 0 && taken * 5 >= slots * 4 {
-            Some(Pulse::Busy)
+            Some(LoadState::Busy)
         } else {
-            Some(Pulse::Calm)
+            Some(LoadState::Calm)
         }
     }
 }
@@ -281,19 +281,19 @@ pub(super) mod tests {
 
     #[test]
     fn the_worst_that_is_true_is_said() {
-        let said = |change: fn(&mut Columns)| {
+        let state_after = |change: fn(&mut Columns)| {
             let mut columns = seconds(1, 10, "search", 1, 0);
             change(&mut columns);
             let mut rows = Rows::default();
             rows.append(&columns);
-            rows.pulse().unwrap().word()
+            rows.load_state().unwrap().name()
         };
-        assert_eq!(said(|_| ()), "CALM");
-        assert_eq!(said(|columns| columns.running = vec![4; 10]), "BUSY");
-        assert_eq!(said(|columns| columns.waiting[5..].fill(1)), "QUEUEING");
-        assert_eq!(said(|columns| columns.classes[0].outcomes.shed[0] = 1), "REFUSING");
+        assert_eq!(state_after(|_| ()), "CALM");
+        assert_eq!(state_after(|columns| columns.running = vec![4; 10]), "BUSY");
+        assert_eq!(state_after(|columns| columns.waiting[5..].fill(1)), "QUEUEING");
+        assert_eq!(state_after(|columns| columns.classes[0].outcomes.shed[0] = 1), "REFUSING");
         let observed = |columns: &mut Columns| columns.classes[0].shadow.refused = vec![1; 10];
-        assert_eq!(said(observed), "REFUSING");
-        assert_eq!(Rows::default().pulse(), None);
+        assert_eq!(state_after(observed), "REFUSING");
+        assert_eq!(Rows::default().load_state(), None);
     }
 }

@@ -1,5 +1,5 @@
-//! The state of the screen beyond the model: a text, a question, typed input. Keys and news change
-//! it; `view` draws it.
+//! The state of the screen beyond the model: a text, a question, typed input. Keys and updates
+//! change it; `view` draws it.
 
 use std::sync::mpsc::Sender;
 
@@ -8,17 +8,17 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent};
 
 use super::ask::{Answer, Ask, Verb};
 use super::details;
-use super::feed::{Errand, News};
+use super::feed::{FeedCommand, Update};
 use super::keys::{self, Intent};
-use super::line::Line;
 use super::model::{Model, View};
+use super::text_input::TextInput;
 
 /// The layer over the tables.
 #[derive(Debug)]
-pub(super) enum Over {
+pub(super) enum Overlay {
     Nothing,
     /// A filter is being typed.
-    Filter(Line),
+    Filter(TextInput),
     Help,
     /// A text to read, shown from this line on.
     Text {
@@ -35,50 +35,59 @@ pub(super) enum Over {
 #[derive(Debug)]
 pub(super) struct Screen {
     pub(super) model: Model,
-    pub(super) over: Over,
+    pub(super) overlay: Overlay,
     /// The result of the last action.
     pub(super) notice: Option<String>,
     pub(super) paused: bool,
     /// The address of the gateway.
-    pub(super) place: String,
+    pub(super) address: String,
     by: String,
-    errands: Sender<Errand>,
+    commands: Sender<FeedCommand>,
 }
 
 impl Screen {
     pub(super) const fn new(
         model: Model,
-        place: String,
+        address: String,
         by: String,
-        errands: Sender<Errand>,
+        commands: Sender<FeedCommand>,
     ) -> Self {
-        Self { model, over: Over::Nothing, notice: None, paused: false, place, by, errands }
+        Self {
+            model,
+            overlay: Overlay::Nothing,
+            notice: None,
+            paused: false,
+            address,
+            by,
+            commands,
+        }
     }
 
-    /// Takes news from the gateway, at the moment `now`.
-    pub(super) fn hear(&mut self, news: News, now: u64) {
-        match news {
-            News::Answers(answers) => self.model.take(*answers),
-            News::Silence(why) => self.model.hear_nothing(now, why),
+    /// Takes an update from the gateway, at the time `now`.
+    pub(super) fn hear(&mut self, update: Update, now: u64) {
+        match update {
+            Update::Answers(answers) => self.model.take(*answers),
+            Update::Silence(why) => self.model.hear_nothing(now, why),
             // Do not interrupt a user who types.
-            News::Refused(why) if self.is_typing() => self.notice = Some(why),
-            News::Text(..) if self.is_typing() => {}
-            News::Considered(..) if !matches!(self.over, Over::Awaited) => {}
-            News::Text(title, text) => self.read(title, text),
-            News::Considered(verb, elephant, told) => {
-                self.over = Over::Ask(Box::new(Ask::elephant(verb, &elephant, told, &self.by)));
+            Update::Refused(why) if self.is_typing() => self.notice = Some(why),
+            Update::Text(..) if self.is_typing() => {}
+            Update::Considered(..) if !matches!(self.overlay, Overlay::Awaited) => {}
+            Update::Text(title, text) => self.read(title, text),
+            Update::Considered(verb, elephant, evidence) => {
+                self.overlay =
+                    Overlay::Ask(Box::new(Ask::elephant(verb, &elephant, evidence, &self.by)));
             }
-            News::Refused(why) => self.read("Not done", escaped(&why)),
-            News::Done(what) => self.notice = Some(what),
+            Update::Refused(why) => self.read("Not done", escaped(&why)),
+            Update::Done(what) => self.notice = Some(what),
         }
     }
 
     const fn is_typing(&self) -> bool {
-        matches!(self.over, Over::Filter(_) | Over::Ask(_))
+        matches!(self.overlay, Overlay::Filter(_) | Overlay::Ask(_))
     }
 
     fn read(&mut self, title: &str, text: String) {
-        self.over = Over::Text { title: title.to_owned(), text, from: 0 };
+        self.overlay = Overlay::Text { title: title.to_owned(), text, from: 0 };
     }
 
     /// Handles a key. Returns whether to go on.
@@ -86,8 +95,8 @@ impl Screen {
         if keys::is_quit(key) {
             return false;
         }
-        match &mut self.over {
-            Over::Nothing => match keys::intent(key) {
+        match &mut self.overlay {
+            Overlay::Nothing => match keys::intent(key) {
                 Some(Intent::Quit) => return false,
                 Some(intent) => {
                     self.notice = None;
@@ -95,35 +104,35 @@ impl Screen {
                 }
                 None => {}
             },
-            Over::Filter(line) => {
+            Overlay::Filter(input) => {
                 let ends = matches!(key.code, KeyCode::Enter | KeyCode::Esc);
                 if key.code == KeyCode::Esc {
-                    *line = Line::default();
+                    *input = TextInput::default();
                 } else {
-                    line.key(key);
+                    input.key(key);
                 }
-                self.model.look_mut().filter = line.text().to_owned();
+                self.model.look_mut().filter = input.text().to_owned();
                 if ends {
-                    self.over = Over::Nothing;
+                    self.overlay = Overlay::Nothing;
                 }
             }
-            Over::Help => self.over = Over::Nothing,
-            Over::Awaited if key.code == KeyCode::Esc => self.over = Over::Nothing,
-            Over::Awaited => {}
-            Over::Text { from, .. } => match key.code {
+            Overlay::Help => self.overlay = Overlay::Nothing,
+            Overlay::Awaited if key.code == KeyCode::Esc => self.overlay = Overlay::Nothing,
+            Overlay::Awaited => {}
+            Overlay::Text { from, .. } => match key.code {
                 KeyCode::Down | KeyCode::Char('j') => *from = from.saturating_add(1),
                 KeyCode::Up | KeyCode::Char('k') => *from = from.saturating_sub(1),
-                _ => self.over = Over::Nothing,
+                _ => self.overlay = Overlay::Nothing,
             },
-            Over::Ask(ask) => match ask.key(key) {
+            Overlay::Ask(ask) => match ask.key(key) {
                 Answer::Asks => {}
                 Answer::Dropped => {
-                    self.over = Over::Nothing;
+                    self.overlay = Overlay::Nothing;
                     self.notice = Some("Cancelled: nothing was changed.".into());
                 }
-                Answer::Said(said) => {
-                    self.over = Over::Nothing;
-                    self.send(Errand::Say(said));
+                Answer::Confirmed(decision) => {
+                    self.overlay = Overlay::Nothing;
+                    self.send(FeedCommand::Decide(decision));
                 }
             },
         }
@@ -132,13 +141,13 @@ impl Screen {
 
     /// Handles pasted text. It counts as text where text is asked for, and is ignored elsewhere.
     pub(super) fn paste(&mut self, text: &str) {
-        match &mut self.over {
-            Over::Filter(line) => {
-                line.paste(text);
-                self.model.look_mut().filter = line.text().to_owned();
+        match &mut self.overlay {
+            Overlay::Filter(input) => {
+                input.paste(text);
+                self.model.look_mut().filter = input.text().to_owned();
             }
-            Over::Ask(ask) => ask.paste(text),
-            Over::Nothing | Over::Help | Over::Awaited | Over::Text { .. } => {}
+            Overlay::Ask(ask) => ask.paste(text),
+            Overlay::Nothing | Overlay::Help | Overlay::Awaited | Overlay::Text { .. } => {}
         }
     }
 
@@ -147,14 +156,16 @@ impl Screen {
             Intent::View(view) => self.look(view),
             Intent::Sort(step) => self.model.sort(step),
             Intent::Reverse => self.model.reverse(),
-            Intent::Filter => self.over = Over::Filter(Line::of(&self.model.look().filter)),
+            Intent::Filter => {
+                self.overlay = Overlay::Filter(TextInput::of(&self.model.look().filter))
+            }
             Intent::Clear => self.model.clear(),
             Intent::Choose(step) => self.model.choose(step),
             Intent::Window => self.model.window = self.model.window.next(),
-            Intent::Help => self.over = Over::Help,
+            Intent::Help => self.overlay = Overlay::Help,
             Intent::Pause => {
                 self.paused = !self.paused;
-                self.send(Errand::Pause(self.paused));
+                self.send(FeedCommand::Pause(self.paused));
             }
             // `key` has handled it already.
             Intent::Quit => {}
@@ -175,23 +186,23 @@ impl Screen {
 
     fn look(&mut self, view: View) {
         self.model.view = view;
-        self.send(Errand::Look(view));
+        self.send(FeedCommand::Look(view));
     }
 
     fn want_of_class(&mut self, intent: Intent, name: &str) {
         let policy = self.model.policy.as_ref().zip(self.model.policy_of(name));
         match (intent, policy) {
-            (Intent::Explain, _) => self.send(Errand::ExplainLast(name.to_owned())),
+            (Intent::Explain, _) => self.send(FeedCommand::ExplainLast(name.to_owned())),
             (Intent::Approve, _) => {
                 self.look(View::Elephants);
                 self.notice = Some("Select an elephant, then press a.".into());
             }
             (Intent::Mode, Some((policy, class))) => {
-                self.over = Over::Ask(Box::new(Ask::class(class, policy, &self.by)));
+                self.overlay = Overlay::Ask(Box::new(Ask::class(class, policy, &self.by)));
             }
             (Intent::Undo, Some((policy, class))) => {
                 match Ask::undo_class(class, policy, &self.by) {
-                    Some(ask) => self.over = Over::Ask(Box::new(ask)),
+                    Some(ask) => self.overlay = Overlay::Ask(Box::new(ask)),
                     None => self.notice = Some("This class has no override to undo.".into()),
                 }
             }
@@ -210,15 +221,15 @@ impl Screen {
         let verb = match intent {
             Intent::Approve => Verb::Approve,
             Intent::Undo => Verb::Undo,
-            _ => return self.send(Errand::Elephant(number)),
+            _ => return self.send(FeedCommand::Elephant(number)),
         };
-        self.over = Over::Awaited;
-        self.send(Errand::Consider(verb, number));
+        self.overlay = Overlay::Awaited;
+        self.send(FeedCommand::Consider(verb, number));
     }
 
     fn want_of_request(&mut self, intent: Intent, name: String) {
         match intent {
-            Intent::Details | Intent::Explain => self.send(Errand::Explain(name)),
+            Intent::Details | Intent::Explain => self.send(FeedCommand::Explain(name)),
             _ => self.notice = Some("There is nothing to decide about a request.".into()),
         }
     }
@@ -228,9 +239,9 @@ impl Screen {
         self.read("Decision", text);
     }
 
-    fn send(&self, errand: Errand) {
+    fn send(&self, command: FeedCommand) {
         // This fails only if the thread of the feed has panicked, which the main loop detects.
-        let _ = self.errands.send(errand);
+        let _ = self.commands.send(command);
     }
 }
 
@@ -246,9 +257,9 @@ mod tests {
     use super::*;
     use crate::sample::{elephant, model};
 
-    fn screen() -> (Screen, Receiver<Errand>) {
-        let (errands, todo) = channel();
-        (Screen::new(model(), "here".into(), "ana".into(), errands), todo)
+    fn screen() -> (Screen, Receiver<FeedCommand>) {
+        let (commands, todo) = channel();
+        (Screen::new(model(), "here".into(), "ana".into(), commands), todo)
     }
 
     fn typed(screen: &mut Screen, keys: &str) -> bool {
@@ -277,32 +288,36 @@ mod tests {
     fn nothing_is_decided_before_it_was_seen_and_meant() {
         let (mut screen, todo) = screen();
         typed(&mut screen, "2a");
-        assert!(matches!(todo.try_recv(), Ok(Errand::Look(View::Elephants))));
-        assert!(matches!(todo.try_recv(), Ok(Errand::Consider(Verb::Approve, 1))));
-        let told = "cost 250 ms".to_owned();
-        screen.hear(News::Considered(Verb::Approve, Box::new(elephant("/slow")), told), 0);
+        assert!(matches!(todo.try_recv(), Ok(FeedCommand::Look(View::Elephants))));
+        assert!(matches!(todo.try_recv(), Ok(FeedCommand::Consider(Verb::Approve, 1))));
+        let evidence = "cost 250 ms".to_owned();
+        screen.hear(Update::Considered(Verb::Approve, Box::new(elephant("/slow")), evidence), 0);
         typed(&mut screen, "too much\nn");
         assert!(todo.try_recv().is_err());
         typed(&mut screen, "amu1\ny");
-        assert!(matches!(todo.try_recv(), Ok(Errand::Consider(Verb::Approve, 1))));
+        assert!(matches!(todo.try_recv(), Ok(FeedCommand::Consider(Verb::Approve, 1))));
         assert!(todo.try_recv().is_err(), "what is typed ahead is no command");
-        let told = "cost 250 ms".to_owned();
-        screen.hear(News::Considered(Verb::Approve, Box::new(elephant("/slow")), told), 0);
+        let evidence = "cost 250 ms".to_owned();
+        screen.hear(Update::Considered(Verb::Approve, Box::new(elephant("/slow")), evidence), 0);
         typed(&mut screen, "too much\ny");
-        assert!(matches!(todo.try_recv(), Ok(Errand::Say(_))));
-        screen.hear(News::Refused("another operator has decided meanwhile".into()), 0);
-        assert!(matches!(screen.over, Over::Text { text, .. } if text.contains("meanwhile")));
+        assert!(matches!(todo.try_recv(), Ok(FeedCommand::Decide(_))));
+        screen.hear(Update::Refused("another operator has decided meanwhile".into()), 0);
+        assert!(matches!(screen.overlay, Overlay::Text { text, .. } if text.contains("meanwhile")));
     }
 
     #[test]
     fn what_is_explained_is_what_was_chosen() {
         let (mut screen, todo) = screen();
         typed(&mut screen, "je");
-        assert!(matches!(todo.try_recv(), Ok(Errand::ExplainLast(class)) if class == "search"));
+        assert!(
+            matches!(todo.try_recv(), Ok(FeedCommand::ExplainLast(class)) if class == "search")
+        );
         typed(&mut screen, "3je");
-        assert!(matches!(todo.try_recv(), Ok(Errand::Look(View::Requests))));
-        assert!(matches!(todo.try_recv(), Ok(Errand::Explain(name)) if name == "00000000000000bb"));
-        screen.hear(News::Text("Why?", "It was refused".into()), 0);
+        assert!(matches!(todo.try_recv(), Ok(FeedCommand::Look(View::Requests))));
+        assert!(
+            matches!(todo.try_recv(), Ok(FeedCommand::Explain(name)) if name == "00000000000000bb")
+        );
+        screen.hear(Update::Text("Why?", "It was refused".into()), 0);
         assert!(typed(&mut screen, "jq"), "q closes the text first");
         assert!(!typed(&mut screen, "q"));
     }
@@ -312,11 +327,11 @@ mod tests {
         let (mut screen, _todo) = screen();
         typed(&mut screen, "ju");
         assert!(
-            matches!(screen.over, Over::Nothing)
+            matches!(screen.overlay, Overlay::Nothing)
                 && screen.notice.as_ref().unwrap().contains("no override to undo")
         );
         typed(&mut screen, "ku");
-        assert!(matches!(screen.over, Over::Ask(_)));
+        assert!(matches!(screen.overlay, Overlay::Ask(_)));
         assert!(!screen.key(KeyEvent::new(
             KeyCode::Char('c'),
             ratatui::crossterm::event::KeyModifiers::CONTROL

@@ -20,7 +20,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bywash_levels::{Fate, Pool, Refused, Request};
+use bywash_levels::{JobState, Pool, Refused, Request};
 
 use options::{Options, sized, text};
 use process::Home;
@@ -156,10 +156,10 @@ pub(crate) unsafe extern "C" fn bywash_levels_submit(
         // SAFETY: the same.
         let level = unsafe { text(level, "the level")? };
         let run = run.ok_or_else(|| Fault::null("the function"))?;
-        let fate = Fate::default();
-        let job = Job { run, arg: Arg(arg), pool: pool.number, fate: fate.clone() };
+        let job_state = JobState::default();
+        let job = Job { run, arg: Arg(arg), pool: pool.number, job_state: job_state.clone() };
         pool.pool.submit(level, move |request| job.run(request))?;
-        if fate.accept() { Ok(()) } else { Err(Refused::Closed.into()) }
+        if job_state.accept() { Ok(()) } else { Err(Refused::Closed.into()) }
     })
 }
 
@@ -168,12 +168,12 @@ struct Job {
     run: Run,
     arg: Arg,
     pool: PoolNumber,
-    fate: Fate,
+    job_state: JobState,
 }
 
 impl Job {
     fn run(self, request: &mut Request) {
-        self.fate.begin();
+        self.job_state.begin();
         Turn::lent(request, self.pool, |turn| self.call(turn));
     }
 
@@ -186,7 +186,7 @@ impl Job {
 
 impl Drop for Job {
     fn drop(&mut self) {
-        if self.fate.end() {
+        if self.job_state.end() {
             self.call(ptr::null_mut());
         }
     }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bywash_engine::ClassId;
-use bywash_engine::terminate::{Fate, Ran, Terminate};
+use bywash_engine::terminate::{Ran, RunOutcome, Terminate};
 use bywash_units::{Span, Time};
 use parking_lot::Mutex;
 use tokio::time::Instant;
@@ -172,29 +172,33 @@ impl Granted {
     pub(crate) fn ended(&self, start: Time, reason: Option<Reason>) {
         self.at(|Counts { policy, totals }, now| {
             let took = now.since(start);
-            let fate = match reason {
-                None => Fate::Done,
+            let outcome = match reason {
+                None => RunOutcome::Done,
                 Some(Reason::RanTooLong) => {
                     totals.terminated += 1;
-                    Fate::Stopped
+                    RunOutcome::Stopped
                 }
                 Some(Reason::ClientLeft) => {
                     totals.client_left += 1;
-                    Fate::Cut
+                    RunOutcome::Cut
                 }
                 Some(Reason::Deadline) => {
                     totals.deadline += 1;
                     // A deadline before `run_min` is no loss: otherwise cheap requests with tiny
                     // deadlines would lower the threshold for all.
-                    if took >= self.class.bounds().min { Fate::Stopped } else { Fate::Cut }
+                    if took >= self.class.bounds().min {
+                        RunOutcome::Stopped
+                    } else {
+                        RunOutcome::Cut
+                    }
                 }
             };
-            match fate {
-                Fate::Done => {}
-                Fate::Stopped => totals.lost += 1,
-                Fate::Cut => policy.left(ONLY, start),
+            match outcome {
+                RunOutcome::Done => {}
+                RunOutcome::Stopped => totals.lost += 1,
+                RunOutcome::Cut => policy.left(ONLY, start),
             }
-            policy.ended(Ran { class: ONLY, took, fate });
+            policy.ended(Ran { class: ONLY, took, outcome });
         });
     }
 

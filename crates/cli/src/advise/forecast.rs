@@ -2,13 +2,13 @@
 //! ordinary queue in front of the application, and with bywash.
 //!
 //! Visitors are drawn from the log's own transitions, pauses and services
-//! ([`bywash_advise::Crowd`]); both variants get the same ones. Two facts are not in a log and are
-//! assumed, which the output says: how many places the application has, and that it does not slow
-//! down under load.
+//! ([`bywash_advise::WorkloadModel`]); both variants get the same ones. Two facts are not in a log
+//! and are assumed, which the output says: how many places the application has, and that it does
+//! not slow down under load.
 
 use std::collections::BTreeMap;
 
-use bywash_advise::{Advice, Proposed, Role, Told};
+use bywash_advise::{Advice, PatienceSetting, Proposed, Role};
 use bywash_command::Failure;
 use bywash_scenario::client::Client;
 use bywash_scenario::file::Length;
@@ -73,7 +73,7 @@ pub(super) struct Run {
 }
 
 /// The parameters of the runs.
-struct Terms {
+struct RunParameters {
     /// Pages per second at the peak.
     pages: f64,
     places: u32,
@@ -83,7 +83,7 @@ struct Terms {
     scale: f64,
 }
 
-impl Terms {
+impl RunParameters {
     /// Computes the parameters for a site of this many places and pages per second: as large as can
     /// be played, for at most `lasts`.
     fn new(places: u32, pages: f64, lasts: f64, patience: Span) -> Self {
@@ -101,8 +101,8 @@ impl Terms {
 /// # Errors
 /// If the simulator refuses them.
 pub(super) fn forecast(advice: &Advice, workers: Option<u32>) -> Result<Option<Forecast>, Failure> {
-    let crowd = &advice.crowd;
-    let Some(busy) = advice.busy.filter(|_| crowd.is_known()) else { return Ok(None) };
+    let workload = &advice.workload;
+    let Some(busy) = advice.busy.filter(|_| workload.is_known()) else { return Ok(None) };
     if busy.most.pages <= 0.0 {
         return Ok(None);
     }
@@ -111,16 +111,16 @@ pub(super) fn forecast(advice: &Advice, workers: Option<u32>) -> Result<Option<F
     let patience = found.map_or(PATIENCE, Span::from_secs_f64);
     let session = advice.clients.lasted.map_or(0.0, |lasted| lasted.p90);
     let lasts = (4.0 * session).max(ENOUGH / busy.most.pages).clamp(SHORTEST, LONGEST);
-    let terms = Terms::new(places, busy.most.pages, lasts, patience);
+    let parameters = RunParameters::new(places, busy.most.pages, lasts, patience);
     let mut runs = Vec::new();
     for times in TIMES {
-        let scenarios = [false, true].map(|ours| scenario(advice, &terms, times, ours));
+        let scenarios = [false, true].map(|ours| scenario(advice, &parameters, times, ours));
         if nobody_comes(&scenarios[0]) {
             return Ok(None);
         }
         let (results, _) = bywash_sim::run_all(&scenarios, &|_, _| {}).map_err(Failure::running)?;
         for (with, result) in ["plain queue", "bywash"].into_iter().zip(&results) {
-            runs.extend(result.cells.iter().map(|cell| run(times, with, cell, terms.scale)));
+            runs.extend(result.cells.iter().map(|cell| run(times, with, cell, parameters.scale)));
         }
     }
     Ok(Some(Forecast {
@@ -129,9 +129,9 @@ pub(super) fn forecast(advice: &Advice, workers: Option<u32>) -> Result<Option<F
         places_were_told: workers.is_some(),
         patience: patience.as_secs_f64(),
         patience_was_assumed: found.is_none(),
-        patience_told: Told::of(patience.as_secs_f64()).seconds,
-        scale: terms.scale,
-        seconds: terms.lasts.as_secs_f64(),
+        patience_told: PatienceSetting::of(patience.as_secs_f64()).seconds,
+        scale: parameters.scale,
+        seconds: parameters.lasts.as_secs_f64(),
         runs,
     }))
 }
@@ -154,9 +154,11 @@ fn run(times: u32, with: &'static str, cell: &ResultRow, scale: f64) -> Run {
     }
 }
 
-fn scenario(advice: &Advice, terms: &Terms, times: u32, ours: bool) -> Scenario {
+fn scenario(advice: &Advice, parameters: &RunParameters, times: u32, ours: bool) -> Scenario {
     let mut recording = Recording::default();
-    for (came, steps) in advice.crowd.visitors(terms.pages * f64::from(times), terms.lasts, 1) {
+    for (came, steps) in
+        advice.workload.visitors(parameters.pages * f64::from(times), parameters.lasts, 1)
+    {
         let visits = steps.iter().map(|step| Visit {
             class: step.role as usize,
             demand: step.service,
@@ -165,13 +167,13 @@ fn scenario(advice: &Advice, terms: &Terms, times: u32, ours: bool) -> Scenario 
         });
         recording.add(came, visits);
     }
-    let capacity = f64::from(terms.places) * terms.lasts.as_secs_f64();
+    let capacity = f64::from(parameters.places) * parameters.lasts.as_secs_f64();
     let rho = (recording.work().as_secs_f64() / capacity).max(f64::MIN_POSITIVE);
     Scenario {
         sets: Vec::new(),
         name: "advise".into(),
         about: String::new(),
-        workers: terms.places,
+        workers: parameters.places,
         servers: Servers::default(),
         max_wait: None,
         sessions: None,
@@ -182,20 +184,20 @@ fn scenario(advice: &Advice, terms: &Terms, times: u32, ours: bool) -> Scenario 
         profile: Profile::Times(recording.starts(1.0)),
         source: Source::Recorded(recording),
         rho: vec![rho],
-        client: client(terms.patience),
+        client: client(parameters.patience),
         signals: Vec::new(),
         closes: vec![if ours { Closes::Visible } else { Closes::Hidden }],
         adversaries: Vec::new(),
-        policies: vec![policy(ours, terms.patience)],
+        policies: vec![policy(ours, parameters.patience)],
         seeds: 1,
         first_seed: 1,
-        length: Length::Duration(terms.lasts),
+        length: Length::Duration(parameters.lasts),
     }
 }
 
 fn policy(ours: bool, patience: Span) -> PolicyChoice {
     let (name, parameters) = if ours {
-        let patience = Span::from_secs_f64(Told::of(patience.as_secs_f64()).seconds);
+        let patience = Span::from_secs_f64(PatienceSetting::of(patience.as_secs_f64()).seconds);
         (
             "session-first",
             BTreeMap::from([("patience".to_owned(), format!("{}ms", patience.as_millis()))]),
@@ -262,14 +264,15 @@ mod tests {
         for (places, pages, lasts) in
             [(8, 20.0, 600.0), (3, 900.0, 3600.0), (1, 5000.0, 600.0), (100, 777.0, 3600.0)]
         {
-            let terms = Terms::new(places, pages, lasts, PATIENCE);
-            let (own, of_site) = (terms.pages / f64::from(terms.places), pages / f64::from(places));
+            let parameters = RunParameters::new(places, pages, lasts, PATIENCE);
+            let (own, of_site) =
+                (parameters.pages / f64::from(parameters.places), pages / f64::from(places));
             assert!((own / of_site - 1.0).abs() < 1e-9, "{own} for {of_site}");
-            let asked = 3.0 * terms.pages * terms.lasts.as_secs_f64();
+            let asked = 3.0 * parameters.pages * parameters.lasts.as_secs_f64();
             assert!(asked <= MOST + 1.0, "{places} places: {asked}");
-            assert!((terms.scale - terms.pages / pages).abs() < 1e-9);
+            assert!((parameters.scale - parameters.pages / pages).abs() < 1e-9);
         }
-        let whole = Terms::new(8, 20.0, 600.0, PATIENCE);
+        let whole = RunParameters::new(8, 20.0, 600.0, PATIENCE);
         assert_eq!((whole.places, whole.lasts), (8, Span::from_secs(600)));
     }
 }

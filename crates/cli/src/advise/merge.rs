@@ -12,8 +12,8 @@ use bywash_advise::{Kept, Request, Summary, agreed, is_near};
 use bywash_command::Failure;
 use bywash_units::{Span, Time};
 
-use super::intake::{Account, Log};
 use super::progress::Progress;
+use super::reader::{Log, LogCounts};
 use crate::args::Advise;
 
 /// The maximum number of logs that are open at the same time; each takes half a megabyte.
@@ -39,14 +39,14 @@ struct Stream {
     log: Log,
     ahead: VecDeque<Kept>,
     is_over: bool,
-    course: Course,
+    position: LogPosition,
     /// When the next request ended, if its neighbours agree.
     next: Time,
 }
 
 /// The position in a log.
 #[derive(Default)]
-struct Course {
+struct LogPosition {
     from: Time,
     now: Time,
     to: Time,
@@ -54,7 +54,7 @@ struct Course {
     strays: usize,
 }
 
-impl Course {
+impl LogPosition {
     fn is_at(&mut self, ended: Time) {
         self.now = ended;
         self.to = self.to.max(ended);
@@ -100,7 +100,7 @@ impl Merge {
     pub(super) fn run(
         mut self,
         args: &Advise,
-        (account, progress): (&mut Account, &mut Progress),
+        (log_counts, progress): (&mut LogCounts, &mut Progress),
         summary: &mut Summary,
     ) -> Result<Vec<String>, Failure> {
         loop {
@@ -108,7 +108,7 @@ impl Merge {
             let begins = self.waiting.front().map(|source| source.first);
             let has_begun = begins.is_some_and(|first| first <= next || next.is_none());
             if has_begun && self.open.len() < MOST {
-                self.open_next(args, account, progress)?;
+                self.open_next(args, log_counts, progress)?;
                 continue;
             }
             self.is_crowded |= has_begun;
@@ -123,9 +123,9 @@ impl Merge {
             }
             if is_alone {
                 let until = begins.flatten();
-                stream.alone(until, account, progress, &mut |request| summary.add(request));
+                stream.alone(until, log_counts, progress, &mut |request| summary.add(request));
             }
-            if !stream.fill(account, progress) {
+            if !stream.fill(log_counts, progress) {
                 self.close(at);
             }
         }
@@ -134,29 +134,29 @@ impl Merge {
     fn open_next(
         &mut self,
         args: &Advise,
-        account: &mut Account,
+        log_counts: &mut LogCounts,
         progress: &mut Progress,
     ) -> Result<(), Failure> {
         let Some(source) = self.waiting.pop_front() else { return Ok(()) };
-        let Some(log) = account.open(&source.path, args.format.as_ref(), progress)? else {
+        let Some(log) = log_counts.open(&source.path, args.format.as_ref(), progress)? else {
             return Ok(());
         };
         let ahead = VecDeque::with_capacity(AHEAD);
-        let (course, next) = (Course::default(), Time::ZERO);
-        let mut stream = Stream { log, ahead, is_over: false, course, next };
-        stream.read_ahead(account, progress);
+        let (position, next) = (LogPosition::default(), Time::ZERO);
+        let mut stream = Stream { log, ahead, is_over: false, position, next };
+        stream.read_ahead(log_counts, progress);
         let ended: Vec<Time> = stream.ahead.iter().map(|one| one.request().ended()).collect();
         if let Some((now, _)) = agreed(&ended) {
-            stream.course = Course { from: now, now, to: now, strays: 0 };
+            stream.position = LogPosition { from: now, now, to: now, strays: 0 };
         }
-        if stream.fill(account, progress) {
+        if stream.fill(log_counts, progress) {
             self.open.push(stream);
         }
         Ok(())
     }
 
     fn close(&mut self, at: usize) {
-        let Stream { log, course: Course { from, to, .. }, .. } = self.open.swap_remove(at);
+        let Stream { log, position: LogPosition { from, to, .. }, .. } = self.open.swap_remove(at);
         self.read.push(Read { name: log.name, from, to });
     }
 
@@ -197,18 +197,18 @@ impl Merge {
 }
 
 impl Stream {
-    fn read_ahead(&mut self, account: &mut Account, progress: &mut Progress) {
+    fn read_ahead(&mut self, log_counts: &mut LogCounts, progress: &mut Progress) {
         while self.ahead.len() < AHEAD && !self.is_over {
             let Self { log, ahead, .. } = self;
-            let line = log.line(account, progress, &mut |one| ahead.push_back(one.kept()));
-            self.is_over = account.is_over(&self.log.name, line);
+            let line = log.line(log_counts, progress, &mut |one| ahead.push_back(one.kept()));
+            self.is_over = log_counts.is_over(&self.log.name, line);
         }
     }
 
     /// Reads on, and determines when the next request ended. Returns whether there is one.
-    fn fill(&mut self, account: &mut Account, progress: &mut Progress) -> bool {
-        self.read_ahead(account, progress);
-        let now = self.course.now;
+    fn fill(&mut self, log_counts: &mut LogCounts, progress: &mut Progress) -> bool {
+        self.read_ahead(log_counts, progress);
+        let now = self.position.now;
         let ended: Vec<Time> = self.ahead.iter().map(|one| one.request().ended()).collect();
         let Some(first) = ended.first().copied() else { return false };
         let agrees = |with: Time| ended.iter().skip(1).any(|other| is_near(with, *other));
@@ -216,9 +216,9 @@ impl Stream {
         // of a log.
         let is_stray = !is_near(now, first) && (agrees(now) || !agrees(first));
         if !is_stray {
-            self.course.is_at(first);
+            self.position.is_at(first);
         }
-        self.next = self.course.now;
+        self.next = self.position.now;
         true
     }
 
@@ -227,27 +227,27 @@ impl Stream {
     fn alone(
         &mut self,
         until: Option<Time>,
-        account: &mut Account,
+        log_counts: &mut LogCounts,
         progress: &mut Progress,
         tell: &mut impl FnMut(&Request<'_>),
     ) {
         let is_before = |request: &Request<'_>| until.is_none_or(|until| request.ended() < until);
         while self.ahead.front().is_some_and(|one| is_before(&one.request())) {
             let Some(one) = self.ahead.pop_front() else { break };
-            self.course.passes(one.request().ended());
+            self.position.passes(one.request().ended());
             tell(&one.request());
         }
         while self.ahead.is_empty() && !self.is_over {
-            let Self { log, ahead, course, .. } = self;
-            let line = log.line(account, progress, &mut |one| {
+            let Self { log, ahead, position, .. } = self;
+            let line = log.line(log_counts, progress, &mut |one| {
                 if is_before(one) {
-                    course.passes(one.ended());
+                    position.passes(one.ended());
                     tell(one);
                 } else {
                     ahead.push_back(one.kept());
                 }
             });
-            self.is_over = account.is_over(&self.log.name, line);
+            self.is_over = log_counts.is_over(&self.log.name, line);
         }
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use bywash_advise::{Load, Used, Watched};
 use bywash_command::Failure;
-use bywash_sense::series::{NoSadf, Sadf, Told, Use};
+use bywash_sense::series::{NoSadf, RecordCounts, Sadf, Use};
 use bywash_units::{Span, Time};
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ const LONGEST: Span = Span::from_secs(3600);
 pub(super) struct Metrics {
     watched: Vec<Watched>,
     uses: Vec<Used>,
-    told: Told,
+    counts: RecordCounts,
     /// The seconds by which the option says that the clock is ahead, and below it whether the file
     /// says that it is in UTC.
     offset: Option<i64>,
@@ -53,7 +53,7 @@ pub(super) fn read(path: &Path, offset: Option<i64>) -> Result<Metrics, Failure>
     let wrong =
         |why: &dyn std::fmt::Display| Failure::configuration(format!("bywash: {name}: {why}"));
     let (mut gathered, mut is_utc) = (Gathering::default(), true);
-    let told = match gathered.read(path, None) {
+    let counts = match gathered.read(path, None) {
         Err(NoSadf::Local) => {
             let Some(offset) = offset else {
                 let why = "its times are in a zone that it does not name: print it without -t and \
@@ -64,16 +64,16 @@ pub(super) fn read(path: &Path, offset: Option<i64>) -> Result<Metrics, Failure>
             gathered = Gathering::default();
             gathered.read(path, Some(offset))
         }
-        told => told,
+        counts => counts,
     };
-    let told = told.map_err(|error| wrong(&error))?;
+    let counts = counts.map_err(|error| wrong(&error))?;
     if gathered.all.is_empty() {
         return Err(wrong(
             &"it has no record of a processor, a disk or an interface: print it with -u -d -n DEV",
         ));
     }
     let shift = offset.filter(|_| is_utc).unwrap_or(0);
-    Ok(gathered.metrics(told, offset, is_utc, shift))
+    Ok(gathered.metrics(counts, offset, is_utc, shift))
 }
 
 #[derive(Debug, Default)]
@@ -84,7 +84,7 @@ struct Gathering {
 }
 
 impl Gathering {
-    fn read(&mut self, path: &Path, ahead: Option<i64>) -> Result<Told, NoSadf> {
+    fn read(&mut self, path: &Path, ahead: Option<i64>) -> Result<RecordCounts, NoSadf> {
         let file = File::open(path).map_err(|error| NoSadf::Form(error.to_string()))?;
         let sadf = Sadf { tier: String::new(), source: 0, longest: LONGEST, ahead };
         sadf.read(file, |one| self.one(one))
@@ -104,7 +104,13 @@ impl Gathering {
         of.uses.push((one.from, one.to, one.used));
     }
 
-    fn metrics(self, told: Told, offset: Option<i64>, is_utc: bool, shift: i64) -> Metrics {
+    fn metrics(
+        self,
+        counts: RecordCounts,
+        offset: Option<i64>,
+        is_utc: bool,
+        shift: i64,
+    ) -> Metrics {
         let by = Span::from_secs(shift.unsigned_abs());
         let moved = |time: Time| if shift < 0 { time + by } else { time - by };
         let mut all: Vec<(String, Gathered)> =
@@ -130,7 +136,7 @@ impl Gathering {
         }
         let from = uses.iter().map(|one| one.from).min().unwrap_or(Time::ZERO);
         let to = uses.iter().map(|one| one.to).max().unwrap_or(Time::ZERO);
-        Metrics { watched, uses, told, offset, is_utc, left_out, is_cut: self.is_cut, from, to }
+        Metrics { watched, uses, counts, offset, is_utc, left_out, is_cut: self.is_cut, from, to }
     }
 }
 
@@ -157,13 +163,16 @@ impl Metrics {
     }
 
     /// Returns notes on the metrics for a log of these seconds since 1970.
-    pub(super) fn told(&self, from: u64, to: u64) -> Vec<String> {
-        let mut notes =
-            vec![format!("Metrics: {} records, with times in {}.", self.told.records, self.zone())];
-        if self.told.left_out > 0 || self.told.restarts > 0 {
+    pub(super) fn notes(&self, from: u64, to: u64) -> Vec<String> {
+        let mut notes = vec![format!(
+            "Metrics: {} records, with times in {}.",
+            self.counts.records,
+            self.zone()
+        )];
+        if self.counts.left_out > 0 || self.counts.restarts > 0 {
             notes.push(format!(
                 "{} records of the metrics were left out as gaps. The host started {} times.",
-                self.told.left_out, self.told.restarts
+                self.counts.left_out, self.counts.restarts
             ));
         }
         let second = 1_000_000_000;
@@ -192,9 +201,9 @@ impl Metrics {
 
     pub(super) fn json(&self) -> Value {
         json!({
-            "records": self.told.records,
-            "left_out": self.told.left_out,
-            "restarts": self.told.restarts,
+            "records": self.counts.records,
+            "left_out": self.counts.left_out,
+            "restarts": self.counts.restarts,
             "zone": self.zone(),
         })
     }

@@ -1,15 +1,15 @@
 //! `bywash advise`: derives a configuration from access logs.
 //!
-//! `intake` reads logs line by line. `merge` reads logs that overlap as one. `metrics` reads
+//! `reader` reads logs line by line. `merge` reads logs that overlap as one. `metrics` reads
 //! recorded metrics of the host. The crate `advise` keeps a bounded summary of both. `forecast`
-//! plays the findings in the simulator, and `told` prints them.
+//! plays the findings in the simulator, and `report` prints them.
 
 mod forecast;
-mod intake;
 mod merge;
 mod metrics;
 mod progress;
-mod told;
+mod reader;
+mod report;
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -42,13 +42,13 @@ pub(crate) fn advise(args: &Advise) -> Result<(), Failure> {
         cores: named.map_or(args.cores, |named| cores::of(args.cores, named)),
     };
     let mut summary = Summary::new(Settings { order: args.order.clone(), load, machine });
-    let account = intake::read(args, &mut summary)?;
+    let log_counts = reader::read(args, &mut summary)?;
     let mut advice = summary.advice();
-    advice.notes.extend(account.notes());
+    advice.notes.extend(log_counts.notes());
     if let Some(metrics) = &metrics {
-        let told = metrics.told(advice.counts.from, advice.counts.to);
-        advice.notes.extend(told);
-        if account.has_local_times {
+        let notes = metrics.notes(advice.counts.from, advice.counts.to);
+        advice.notes.extend(notes);
+        if log_counts.has_local_times {
             advice.notes.push(
                 "HAProxy writes local time without a zone, and its times were read as UTC. If \
                  they are not in UTC, give the same offset with --metrics-offset, with the \
@@ -65,13 +65,13 @@ pub(crate) fn advise(args: &Advise) -> Result<(), Failure> {
     let written = args.out.as_ref().map_or(Ok(()), |out| write(out, &toml, args.force));
     if args.json {
         let mut json = to_json(&advice)?;
-        json["log"] = account.json();
+        json["log"] = log_counts.json();
         json["forecast"] = to_json(&forecast)?;
         json["metrics"] = metrics.as_ref().map_or(json!(null), metrics::Metrics::json);
         json["toml"] = toml.into();
         print_json(&json)?;
     } else {
-        print(&told::text(&advice, &account, forecast.as_ref(), args.out.is_some()))?;
+        print(&report::text(&advice, &log_counts, forecast.as_ref(), args.out.is_some()))?;
     }
     written
 }
@@ -79,8 +79,8 @@ pub(crate) fn advise(args: &Advise) -> Result<(), Failure> {
 /// Checks that the configuration can be written there, before a log is read for an hour.
 fn prepare(out: &Path, args: &Advise) -> Result<(), Failure> {
     proposed::prepare(out, args.force)?;
-    let place = |path: &Path| path.metadata().ok().map(|file| (file.dev(), file.ino()));
-    let is_out = |path: &&PathBuf| place(path).is_some_and(|log| Some(log) == place(out));
+    let file_id = |path: &Path| path.metadata().ok().map(|file| (file.dev(), file.ino()));
+    let is_out = |path: &&PathBuf| file_id(path).is_some_and(|log| Some(log) == file_id(out));
     if args.logs.iter().chain(&args.metrics).any(|path| is_out(&path)) {
         return Err(proposed::refused(out, "it is one of the files to read"));
     }

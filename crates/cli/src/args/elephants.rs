@@ -124,7 +124,7 @@ pub(crate) struct Ask {
 
 /// The elephant, the author, the reason and the gateway of a decision.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Word {
+pub(crate) struct DecisionMeta {
     /// Number of the elephant
     pub(crate) number: u32,
     #[command(flatten)]
@@ -136,7 +136,7 @@ pub(crate) struct Word {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Decision {
     #[command(flatten)]
-    pub(crate) word: Word,
+    pub(crate) meta: DecisionMeta,
     /// How long the rule applies: 30m, 2h [default: until the end that is set already, else 1h]
     #[arg(long = "for", value_name = "SPAN")]
     pub(crate) lasts: Option<Span>,
@@ -147,7 +147,7 @@ pub(crate) struct Decision {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Trial {
     #[command(flatten)]
-    pub(crate) word: Word,
+    pub(crate) meta: DecisionMeta,
     /// How long to throttle the elephant: up to 10m
     #[arg(long = "for", value_name = "SPAN", default_value = "1m")]
     pub(crate) lasts: Span,
@@ -158,7 +158,7 @@ pub(crate) struct Trial {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Rejection {
     #[command(flatten)]
-    pub(crate) word: Word,
+    pub(crate) meta: DecisionMeta,
     /// How long not to propose the elephant again
     #[arg(long = "for", value_name = "SPAN", default_value = "24h")]
     pub(crate) lasts: Span,
@@ -167,7 +167,7 @@ pub(crate) struct Rejection {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Undoing {
     #[command(flatten)]
-    pub(crate) word: Word,
+    pub(crate) meta: DecisionMeta,
     /// How long `act = "auto"` does not throttle the elephant
     #[arg(long = "for", value_name = "SPAN", default_value = "24h")]
     pub(crate) lasts: Span,

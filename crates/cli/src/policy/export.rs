@@ -48,18 +48,18 @@ fn check(text: &str, path: &Path) -> Result<(), Failure> {
 /// Returns the text of the file with the exported settings merged in.
 fn merged(text: &str, exported: &str) -> Result<String, String> {
     let parse = |text: &str| text.parse::<DocumentMut>().map_err(|error| error.to_string());
-    let (mut file, said) = (parse(text)?, parse(exported)?);
-    for (section, tables) in said.iter() {
-        for (name, said) in tables.as_table_like().into_iter().flat_map(TableLike::iter) {
-            let said = said.as_table().ok_or("the export has a value in the place of a table")?;
-            let name = name_in(&file, section, name, said);
-            let item = place(&mut file, section, &name)?;
-            let comment = said.decor().prefix().and_then(|prefix| prefix.as_str());
+    let (mut file, exported) = (parse(text)?, parse(exported)?);
+    for (section, tables) in exported.iter() {
+        for (name, table) in tables.as_table_like().into_iter().flat_map(TableLike::iter) {
+            let table = table.as_table().ok_or("the export has a value in the place of a table")?;
+            let name = name_in(&file, section, name, table);
+            let item = table_in(&mut file, section, &name)?;
+            let comment = table.decor().prefix().and_then(|prefix| prefix.as_str());
             // A table on one line has no room for a comment.
             let comment = comment.filter(|_| item.is_table()).map(one_line).unwrap_or_default();
             let into = item.as_table_like_mut();
             let into = into.ok_or_else(|| format!("`{section}.{name}` is not a table"))?;
-            say_in(into, said, section, &comment);
+            merge_into(into, table, section, &comment);
             if let Some(line) = item.as_inline_table_mut() {
                 line.fmt();
             }
@@ -70,11 +70,11 @@ fn merged(text: &str, exported: &str) -> Result<String, String> {
 
 /// Returns the name of the table in this file. A rule for the same requests is the same rule under
 /// any name. If another rule has the name, a free one is made.
-fn name_in(file: &DocumentMut, section: &str, name: &str, said: &Table) -> String {
+fn name_in(file: &DocumentMut, section: &str, name: &str, exported: &Table) -> String {
     let tables = file.get(section).and_then(Item::as_table_like);
     let (THROTTLE, Some(tables)) = (section, tables) else { return name.to_owned() };
     let requests = |item: &Item| item.get("match")?.as_str().map(str::to_owned);
-    let own = said.get("match").and_then(Item::as_str).map(str::to_owned);
+    let own = exported.get("match").and_then(Item::as_str).map(str::to_owned);
     if let Some((same, _)) = tables.iter().find(|(_, item)| requests(item) == own) {
         return same.to_owned();
     }
@@ -88,7 +88,11 @@ const THROTTLE: &str = "throttle";
 const GRANTS: [&str; 5] = ["at_once", "rate", "queue", "wait", "bytes"];
 
 /// Returns the table of this name, made if it is not there.
-fn place<'f>(file: &'f mut DocumentMut, section: &str, name: &str) -> Result<&'f mut Item, String> {
+fn table_in<'f>(
+    file: &'f mut DocumentMut,
+    section: &str,
+    name: &str,
+) -> Result<&'f mut Item, String> {
     let no_table = format!("`{section}` is not a table");
     let section = file.entry(section).or_insert_with(|| {
         let mut table = Table::new();
@@ -103,10 +107,10 @@ fn place<'f>(file: &'f mut DocumentMut, section: &str, name: &str) -> Result<&'f
     Ok(section.entry(name).or_insert_with(new))
 }
 
-/// Sets each key of `said` that differs in the file; the first one gets the comment.
-fn say_in(into: &mut dyn TableLike, said: &Table, section: &str, comment: &str) {
+/// Sets each key of `exported` that differs in the file; the first one gets the comment.
+fn merge_into(into: &mut dyn TableLike, exported: &Table, section: &str, comment: &str) {
     let mut comment = Some(comment).filter(|comment| !comment.is_empty());
-    for (key, item) in said {
+    for (key, item) in exported {
         let Some(value) = item.as_value() else { continue };
         if into.get(key).and_then(Item::as_value).is_some_and(|old| same(old, value)) {
             continue;
@@ -115,11 +119,11 @@ fn say_in(into: &mut dyn TableLike, said: &Table, section: &str, comment: &str) 
     }
     // An exported class without a percentage means all visitors, so the file's percentage becomes
     // 100.
-    if section == "class" && said.get("percent").is_none() && into.contains_key("percent") {
+    if section == "class" && exported.get("percent").is_none() && into.contains_key("percent") {
         set(into, "percent", 100.into(), None);
     }
     if section == THROTTLE {
-        for grant in GRANTS.into_iter().filter(|grant| said.get(grant).is_none()) {
+        for grant in GRANTS.into_iter().filter(|grant| exported.get(grant).is_none()) {
             into.remove(grant);
         }
     }

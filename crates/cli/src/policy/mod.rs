@@ -28,12 +28,12 @@ fn show(args: &Show) -> Result<(), Failure> {
     if args.json {
         return print_json(&admin_client::get(&args.which, "/v1/policy")?);
     }
-    print(&told(&admin_client::get(&args.which, "/v1/policy")?))
+    print(&describe(&admin_client::get(&args.which, "/v1/policy")?))
 }
 
 fn set(args: &OfClass, mode: Mode, percent: Option<u8>) -> Result<(), Failure> {
     let by = operators::author(args.author.by.as_deref())?;
-    let said = SetClass {
+    let request = SetClass {
         class: args.name.clone(),
         mode,
         percent,
@@ -42,18 +42,18 @@ fn set(args: &OfClass, mode: Mode, percent: Option<u8>) -> Result<(), Failure> {
         lasts: args.lasts.map(|lasts| lasts.to_string()),
         revision: None,
     };
-    let policy = admin_client::post(&args.which, &by, "/v1/policy/class", &said)?;
-    print(&told(&policy))
+    let policy = admin_client::post(&args.which, &by, "/v1/policy/class", &request)?;
+    print(&describe(&policy))
 }
 
 fn undo(args: &Undone) -> Result<(), Failure> {
     let by = &operators::author(args.author.by.as_deref())?;
-    let said = Undo { by: Some(by.clone()), why: args.author.why.clone(), revision: None };
+    let request = Undo { by: Some(by.clone()), why: args.author.why.clone(), revision: None };
     let path = format!("/v1/policy/{}/undo", args.number);
-    print(&told(&admin_client::post(&args.which, by, &path, &said)?))
+    print(&describe(&admin_client::post(&args.which, by, &path, &request)?))
 }
 
-pub(crate) fn told(policy: &Policy) -> String {
+pub(crate) fn describe(policy: &Policy) -> String {
     let file = policy.file.as_deref().map_or("no file".into(), escaped);
     let mut words = format!(
         "{file}: order {}, limit {}, terminate {}{}\n\n{}",

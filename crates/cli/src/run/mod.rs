@@ -1,7 +1,7 @@
 //! `bywash run`: runs the gateway until SIGTERM.
 
 mod config;
-mod life;
+mod lifecycle;
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
@@ -17,7 +17,7 @@ use bywash_gateway::{Gateway, GatewayError, Inheritance};
 use bywash_handover::Supervisor;
 use bywash_terminal::stderr;
 
-use self::life::{Life, tell_misplaced};
+use self::lifecycle::{Lifecycle, tell_misplaced};
 
 use crate::args::Run;
 use crate::meters;
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Run) -> Result<(), Failure> {
         bywash_gateway::prepare(config, inheritance).map_err(|error| not_started(&error))?;
     gateway.bypass(args.bypass);
     meters::read(&gateway)?;
-    let keeper = state::prepare(&gateway, kept)?;
+    let checkpointer = state::prepare(&gateway, kept)?;
     // The path of the program: an upgrade puts another program there.
     let program = std::env::current_exe().map_err(Failure::running)?;
     if let Some(heir) = heir {
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Run) -> Result<(), Failure> {
     // From here on this process is the service, and no other would go on in its place: nothing may
     // fail any more.
     gateway.open();
-    keeper.begin();
+    checkpointer.begin();
     introduce(&gateway, (!args.bypass).then_some(mode));
     tell_misplaced(&gateway);
     if args.upstream.is_some() {
@@ -69,7 +69,8 @@ pub(crate) fn run(args: &Run) -> Result<(), Failure> {
         let _ = looks.spawn(move || servers.iter().for_each(look_for));
     }
     let watchdog = Watchdog::feed(gateway.pulse(), &supervisor);
-    Life { args, program, watched, gateway, supervisor, watchdog, signals, keeper }.live()
+    Lifecycle { args, program, watched, gateway, supervisor, watchdog, signals, checkpointer }
+        .live()
 }
 
 /// Warns if the file asks for traces and this build has no support for them.

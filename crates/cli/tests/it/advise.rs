@@ -68,11 +68,11 @@ pub(crate) fn line(second: u64, client: u64, what: &str, status: u16, tail: &str
 pub(crate) fn shop(tail: &str) -> String {
     let mut lines = Vec::new();
     for client in 0..400 {
-        let mut ways = vec!["GET /".to_owned(), format!("GET /item/{}", 5000 + client)];
+        let mut requests = vec!["GET /".to_owned(), format!("GET /item/{}", 5000 + client)];
         if client % 5 == 0 {
-            ways.extend(["POST /cart/add".to_owned(), "POST /order/confirm".to_owned()]);
+            requests.extend(["POST /cart/add".to_owned(), "POST /order/confirm".to_owned()]);
         }
-        for (step, what) in (0..).zip(&ways) {
+        for (step, what) in (0..).zip(&requests) {
             lines.push((client * 10 + step * 7, client, what.clone()));
         }
     }

@@ -18,7 +18,7 @@ pub(crate) struct Gateway {
     out: Option<JoinHandle<String>>,
     err: Receiver<String>,
     /// The lines of its standard error so far.
-    pub(crate) said: Vec<String>,
+    pub(crate) error_lines: Vec<String>,
 }
 
 impl Gateway {
@@ -32,7 +32,7 @@ impl Gateway {
         let mut child = command.spawn().unwrap();
         let out = Some(reader(child.stdout.take()));
         let err = lines(child.stderr.take().unwrap());
-        let mut gateway = Self { child, out, err, said: Vec::new() };
+        let mut gateway = Self { child, out, err, error_lines: Vec::new() };
         gateway.hear("clients at ");
         gateway
     }
@@ -40,11 +40,12 @@ impl Gateway {
     /// Waits for a line with these words on standard error, and returns it.
     pub(crate) fn hear(&mut self, words: &str) -> String {
         loop {
-            if let Some(line) = self.said.iter().find(|line| line.contains(words)) {
+            if let Some(line) = self.error_lines.iter().find(|line| line.contains(words)) {
                 return line.clone();
             }
             let line = self.err.recv_timeout(Duration::from_secs(20));
-            self.said.push(line.unwrap_or_else(|_| panic!("no {words:?} in {:?}", self.said)));
+            self.error_lines
+                .push(line.unwrap_or_else(|_| panic!("no {words:?} in {:?}", self.error_lines)));
         }
     }
 
@@ -67,7 +68,7 @@ impl Gateway {
     }
 
     fn address(&self, before: &str) -> String {
-        let rest = self.said.iter().find_map(|line| line.split_once(before)).unwrap().1;
+        let rest = self.error_lines.iter().find_map(|line| line.split_once(before)).unwrap().1;
         rest.split(',').next().unwrap().to_owned()
     }
 
@@ -92,11 +93,11 @@ impl Drop for Gateway {
 
 fn lines(pipe: ChildStderr) -> Receiver<String> {
     // Bounded, so that the pipe fills when a test no longer reads.
-    let (told, lines) = sync_channel(64);
+    let (sender, lines) = sync_channel(64);
     thread::spawn(move || {
         let lines = BufReader::new(pipe).lines().map_while(Result::ok);
         // When the test no longer reads, the next line ends this and closes the pipe.
-        let _ = lines.map(|line| told.send(line)).find(Result::is_err);
+        let _ = lines.map(|line| sender.send(line)).find(Result::is_err);
     });
     lines
 }

@@ -64,8 +64,8 @@ struct Next(u32);
 impl Next {
     fn after(gateway: &mut Gateway) -> Self {
         gateway.signal("USR2");
-        let said = gateway.hear("has taken over");
-        let words: Vec<&str> = said.split(' ').collect();
+        let line = gateway.hear("has taken over");
+        let words: Vec<&str> = line.split(' ').collect();
         Self(words[2].parse().unwrap())
     }
 }

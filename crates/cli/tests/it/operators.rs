@@ -71,10 +71,10 @@ fn what_is_said_for_a_while_holds_and_is_written_into_the_file() {
     let file = file(&folder, &upstream);
     let gateway = Gateway::start(&["--config", &file]);
     let enforced = [&["policy", "enforce", "search", "--percent", "10"], &SO[..]].concat();
-    let told = asks(&gateway, &enforced);
-    assert_eq!(told.code, Some(0), "{told:?}");
+    let outcome = asks(&gateway, &enforced);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
     for words in ["search", "enforce", "10 %", "observe 100 %  [1]", "ana: the first try"] {
-        assert!(told.out.contains(words), "{words}: {}", told.out);
+        assert!(outcome.out.contains(words), "{words}: {}", outcome.out);
     }
     let shown = asks(&gateway, &["policy", "show", "--json"]).json();
     assert_eq!(shown["overrides"][0]["target"]["class"]["percent"], 10, "{shown}");
@@ -168,8 +168,8 @@ fn on_a_unix_socket_no_key_is_needed_and_a_browser_is_told_the_way() {
         finish(command)
     };
     assert_eq!(ask(&["policy", "show"]).code, Some(0));
-    let said = ask(&[&["policy", "enforce", "other"], &SO[..]].concat());
-    assert!(said.out.contains("ana: the first try"), "{said:?}");
+    let outcome = ask(&[&["policy", "enforce", "other"], &SO[..]].concat());
+    assert!(outcome.out.contains("ana: the first try"), "{outcome:?}");
     let console = ask(&["console"]);
     assert_eq!(console.code, Some(2));
     assert!(console.err.contains("ssh -L 7070:"), "{}", console.err);

@@ -114,7 +114,7 @@ fn with_few_files_it_takes_fewer_clients_and_with_too_few_it_says_what_to_lower(
             .hear("it accepts only")
             .contains(" 837 connections, 334 observed requests and 83 streams"),
         "{:?}",
-        gateway.said
+        gateway.error_lines
     );
     let outcome = finish(with("2756"));
     assert_eq!(outcome.code, Some(1), "{outcome:?}");

@@ -16,15 +16,15 @@ const SOON: Duration = Duration::from_secs(20);
 const LANES: [&str; 8] =
     ["--device", "v0", "--total", "50mbit", "--elephants", "2mbit", "--ceiling", "4mbit"];
 
-struct Place(Namespace);
+struct Network(Namespace);
 
-impl Place {
+impl Network {
     fn new() -> Option<Self> {
-        let made = Namespace::new().and_then(|place| {
-            place.run("ip link add v0 type veth peer name v1")?;
-            place.run("ip link set v0 up")?;
-            place.run("tc qdisc add dev lo root handle 1: htb")?;
-            Ok(Self(place))
+        let made = Namespace::new().and_then(|network| {
+            network.run("ip link add v0 type veth peer name v1")?;
+            network.run("ip link set v0 up")?;
+            network.run("tc qdisc add dev lo root handle 1: htb")?;
+            Ok(Self(network))
         });
         made.inspect_err(|error| eprintln!("NOT TESTED: {error}")).ok()
     }
@@ -44,54 +44,54 @@ impl Place {
     /// Starts the shaper, and returns when the lanes are installed.
     fn run(&self) -> Child {
         let mut child = self.0.within(|| Self::command("run", &LANES).spawn()).unwrap();
-        let mut said = String::new();
+        let mut line = String::new();
         let mut err = BufReader::new(child.stderr.take().unwrap());
-        err.read_line(&mut said).unwrap();
-        assert_eq!(said, "bywash: elephants have a lane on v0\n");
+        err.read_line(&mut line).unwrap();
+        assert_eq!(line, "bywash: elephants have a lane on v0\n");
         child
     }
 }
 
 #[test]
 fn a_device_is_left_as_it_was_found_even_if_a_predecessor_was_killed() {
-    let Some(place) = Place::new() else { return };
-    let before = place.shown();
-    let mut killed = place.run();
+    let Some(network) = Network::new() else { return };
+    let before = network.shown();
+    let mut killed = network.run();
     killed.kill().unwrap();
     killed.wait().unwrap();
-    assert!(place.shown().contains("htb 6277:"), "it goes on without its process");
-    let mut next = place.run();
-    assert_eq!(place.bywash("check", &LANES).code, Some(0));
+    assert!(network.shown().contains("htb 6277:"), "it goes on without its process");
+    let mut next = network.run();
+    assert_eq!(network.bywash("check", &LANES).code, Some(0));
     signal(&next, "TERM");
     assert_eq!(wait(&mut next, SOON), Some(0));
-    assert_eq!(place.shown(), before);
+    assert_eq!(network.shown(), before);
 }
 
 /// The rule, a client and the gateway are in one network. The client does not notice any of this.
 #[test]
 fn a_gateway_says_what_holds_bytes_back_and_that_the_shaper_has_ended() {
-    let Some(place) = Place::new() else { return };
-    place.0.within(|| {
+    let Some(network) = Network::new() else { return };
+    network.0.within(|| {
         let (upstream, folder) = (Upstream::new(), Folder::new());
         let rule = "[throttle.big]\nmatch = \"/big\"\nwhy = \"it fills the line\"\nmode = \"enforce\"\nbytes = \"1MiB\"\n";
         let text = format!(
             "version = 1\nupstream.server = \"{}\"\nlog.access = \"off\"\n{rule}",
             upstream.url()
         );
-        let mut shaper = place.run();
+        let mut shaper = network.run();
         let mut gateway = Gateway::start(&["--config", &folder.file("bywash.toml", text)]);
         gateway.hear("use lanes of the network device");
         let admin = gateway.operators();
-        let told = |what: &[&str], words: &str| {
+        let shows = |what: &[&str], words: &str| {
             let outcome = bywash(&[&["elephants"], what, &["--admin", &admin]].concat());
             assert!(outcome.code == Some(0) && outcome.out.contains(words), "{words}: {outcome:?}");
         };
-        told(&["show", "1"], "bytes     by a lane of the network device");
+        shows(&["show", "1"], "bytes     by a lane of the network device");
         signal(&shaper, "TERM");
         assert_eq!(wait(&mut shaper, SOON), Some(0));
         gateway.hear("not by lanes: no device has a lane for them");
-        told(&["show", "1"], "bytes     by a bucket: no device has a lane for them");
-        told(&["list"], "Bytes are limited by a bucket");
+        shows(&["show", "1"], "bytes     by a bucket: no device has a lane for them");
+        shows(&["list"], "Bytes are limited by a bucket");
         assert!(get(&gateway.clients(), "/big").contains("200 OK"), "it goes on");
     });
 }
@@ -99,41 +99,41 @@ fn a_gateway_says_what_holds_bytes_back_and_that_the_shaper_has_ended() {
 #[test]
 fn a_device_that_vanishes_or_is_changed_ends_it() {
     for change in ["ip link del v0", "tc qdisc del dev v0 root"] {
-        let Some(place) = Place::new() else { return };
-        let mut child = place.run();
-        place.0.run(change).unwrap();
+        let Some(network) = Network::new() else { return };
+        let mut child = network.run();
+        network.0.run(change).unwrap();
         assert_eq!(wait(&mut child, SOON), Some(1), "{change}");
     }
 }
 
 #[test]
 fn what_was_installed_is_checked_and_removed_by_name() {
-    let Some(place) = Place::new() else { return };
-    let before = place.shown();
-    let missing = place.bywash("check", &LANES);
+    let Some(network) = Network::new() else { return };
+    let before = network.shown();
+    let missing = network.bywash("check", &LANES);
     assert_eq!(missing.code, Some(1));
     assert_eq!(missing.err, "bywash: no lanes are installed on v0\n");
-    assert_eq!(place.bywash("install", &LANES).code, Some(0));
-    assert_eq!(place.bywash("check", &LANES).code, Some(0));
-    assert_eq!(place.bywash("remove", &LANES[..2]).code, Some(0));
-    assert_eq!(place.shown(), before);
-    assert_eq!(place.bywash("remove", &LANES[..2]).code, Some(1));
+    assert_eq!(network.bywash("install", &LANES).code, Some(0));
+    assert_eq!(network.bywash("check", &LANES).code, Some(0));
+    assert_eq!(network.bywash("remove", &LANES[..2]).code, Some(0));
+    assert_eq!(network.shown(), before);
+    assert_eq!(network.bywash("remove", &LANES[..2]).code, Some(1));
 }
 
 #[test]
 fn somebody_elses_discipline_is_named_and_left_alone() {
-    let Some(place) = Place::new() else { return };
-    place
+    let Some(network) = Network::new() else { return };
+    network
         .0
         .run("tc qdisc add dev v0 root handle 5: tbf rate 5mbit burst 10kb latency 50ms")
         .unwrap();
-    let refused = place.bywash("run", &LANES);
+    let refused = network.bywash("run", &LANES);
     assert_eq!(refused.code, Some(1));
     assert!(
         refused.err.contains("v0 has a queueing discipline that bywash has not installed, tbf 5:"),
         "{refused:?}"
     );
-    assert!(place.shown().contains("tbf 5:"));
+    assert!(network.shown().contains("tbf 5:"));
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn arguments_that_cannot_be_meant_are_refused_before_anything_is_touched() {
     let with = |at: usize, value| {
         let mut lanes = LANES;
         lanes[at] = value;
-        finish(Place::command("install", &lanes))
+        finish(Network::command("install", &lanes))
     };
     for (at, value, says) in [
         (1, "v0 root", "letters, digits"),

@@ -162,7 +162,7 @@ fn a_wrong_scenario_is_told_with_its_file_and_place() {
 
 #[test]
 fn all_that_makes_no_sense_is_told_at_once_line_by_line() {
-    let told = |changes: &[(&str, &str)]| {
+    let error_of = |changes: &[(&str, &str)]| {
         let mut text = SCENARIO.to_owned();
         for (from, to) in changes {
             assert!(text.contains(from), "{from}");
@@ -174,7 +174,7 @@ fn all_that_makes_no_sense_is_told_at_once_line_by_line() {
         let err = outcome.err.split_once("odd.toml: ").unwrap().1.to_owned();
         err.lines().map(str::to_owned).collect::<Vec<_>>()
     };
-    let err = told(&[
+    let err = error_of(&[
         ("rho = [0.5, 2]", "rho = []"),
         ("workers = 2", "workers = 0"),
         ("\"POST /buy\"", "\"POST\""),
@@ -187,7 +187,7 @@ fn all_that_makes_no_sense_is_told_at_once_line_by_line() {
     for (text, line) in err.iter().zip(lines) {
         assert!(text.starts_with(&format!("line {line}: ")), "{text:?} is not line {line}");
     }
-    let err = told(&[
+    let err = error_of(&[
         ("name = \"single-queue\"", "name = \"single\""),
         ("name = \"session-first\"", "name = \"session-first\"\nplaces = 3"),
     ]);

@@ -21,7 +21,7 @@ pub(crate) struct Terminal {
     drawn: Receiver<Vec<u8>>,
     screen: Screen,
     /// All bytes that were written to it.
-    pub(crate) written: String,
+    pub(crate) output: String,
 }
 
 impl Terminal {
@@ -52,7 +52,7 @@ impl Terminal {
                 }
             }
         });
-        Self { child, keys, drawn, screen: Screen::default(), written: String::new() }
+        Self { child, keys, drawn, screen: Screen::default(), output: String::new() }
     }
 
     /// Types these keys.
@@ -73,7 +73,7 @@ impl Terminal {
             let Ok(bytes) = self.drawn.recv_timeout(left) else {
                 panic!("not so: {what}\n{}", lines.join("\n"));
             };
-            self.written += &String::from_utf8_lossy(&bytes);
+            self.output += &String::from_utf8_lossy(&bytes);
             self.screen.write(&bytes);
         }
     }
@@ -86,9 +86,9 @@ impl Terminal {
     }
 
     /// Returns the next word after `word` in the output of the shell.
-    pub(crate) fn said(&self, word: &str) -> &str {
-        let rest = self.written.split(word).nth(1);
-        let rest = rest.unwrap_or_else(|| panic!("no {word}: {:?}", self.written));
+    pub(crate) fn word_after(&self, word: &str) -> &str {
+        let rest = self.output.split(word).nth(1);
+        let rest = rest.unwrap_or_else(|| panic!("no {word}: {:?}", self.output));
         rest.split_whitespace().next().unwrap()
     }
 

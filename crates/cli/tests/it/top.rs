@@ -105,8 +105,8 @@ fn where_nobody_answers_is_said_and_no_screen_is_drawn() {
         assert!(outcome.err.contains(&gone), "{}", outcome.err);
     }
     let terminal = Terminal::start(&["top", "--admin", &gone]).ends();
-    assert_eq!(terminal.said("code "), "69");
-    assert!(!terminal.written.contains("\x1b[?1049h"), "{:?}", terminal.written);
+    assert_eq!(terminal.word_after("code "), "69");
+    assert!(!terminal.output.contains("\x1b[?1049h"), "{:?}", terminal.output);
 }
 
 #[test]
@@ -142,17 +142,17 @@ fn a_screen_is_sorted_filtered_explains_and_leaves_the_terminal_as_it_was() {
     terminal.types("qq");
     let terminal = terminal.ends();
     assert_restored(&terminal);
-    assert_eq!(terminal.said("code "), "0");
+    assert_eq!(terminal.word_after("code "), "0");
 }
 
 /// Checks that the terminal is as it was before.
 fn assert_restored(terminal: &Terminal) {
-    assert_eq!(terminal.said("before "), terminal.said("after "));
-    let written = &terminal.written;
+    assert_eq!(terminal.word_after("before "), terminal.word_after("after "));
+    let output = &terminal.output;
     for (begun, ended) in
         [("\x1b[?1049h", "\x1b[?1049l"), ("\x1b[?25l", "\x1b[?25h"), ("\x1b[?2004h", "\x1b[?2004l")]
     {
-        assert!(written.rfind(begun) < written.rfind(ended), "{written:?}");
+        assert!(output.rfind(begun) < output.rfind(ended), "{output:?}");
     }
 }
 
@@ -231,16 +231,16 @@ fn a_gateway_that_ends_is_waited_for() {
 fn it_ends_with_its_terminal_and_when_it_is_told_to() {
     let (gateway, _upstream, _folder) = asked();
     let admin = gateway.operators();
-    let mut told = Terminal::start(&["top", "--admin", &admin]);
-    told.shows(">confirm");
-    let kill = format!("kill -TERM {}", told.said("pid "));
+    let mut terminal = Terminal::start(&["top", "--admin", &admin]);
+    terminal.shows(">confirm");
+    let kill = format!("kill -TERM {}", terminal.word_after("pid "));
     assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
-    let told = told.ends();
-    assert_restored(&told);
-    assert_eq!(told.said("code "), "143");
+    let terminal = terminal.ends();
+    assert_restored(&terminal);
+    assert_eq!(terminal.word_after("code "), "143");
     let mut gone = Terminal::start(&["top", "--admin", &admin]);
     gone.shows(">confirm");
-    let process = format!("/proc/{}", gone.said("pid "));
+    let process = format!("/proc/{}", gone.word_after("pid "));
     drop(gone);
     let begun = Instant::now();
     while Path::new(&process).exists() {

@@ -205,7 +205,8 @@ fn who_decides_is_known_without_a_login() {
     let me = String::from_utf8(me.stdout).unwrap();
     assert!(on.out.contains(&format!("{}: switched by hand", me.trim())), "{on:?}");
     // A second command does not change the end.
-    let until = |told: &Outcome| told.out.split("until ").nth(1).map(|rest| rest[..19].to_owned());
+    let until =
+        |outcome: &Outcome| outcome.out.split("until ").nth(1).map(|rest| rest[..19].to_owned());
     let again = asks(&gateway, &["bypass", "on", "--by", "bo"]);
     assert!(again.out.contains("as decided before"), "{again:?}");
     assert_eq!(until(&again), until(&on));

@@ -18,12 +18,12 @@ impl Upstream {
     pub(crate) fn new() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let ((told, asked), (go, wait)) = (channel(), channel());
+        let ((sender, asked), (go, wait)) = (channel(), channel());
         let wait = Arc::new(Mutex::new(wait));
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let (told, wait) = (told.clone(), Arc::clone(&wait));
-                thread::spawn(move || serve(stream, &told, &wait));
+                let (sender, wait) = (sender.clone(), Arc::clone(&wait));
+                thread::spawn(move || serve(stream, &sender, &wait));
             }
         });
         Self { address, asked, go }
@@ -49,10 +49,10 @@ impl Upstream {
     }
 }
 
-fn serve(mut stream: TcpStream, told: &Sender<()>, wait: &Mutex<Receiver<()>>) {
+fn serve(mut stream: TcpStream, sender: &Sender<()>, wait: &Mutex<Receiver<()>>) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     while let Some((path, last)) = request(&mut reader) {
-        if path == "/slow" && (told.send(()).is_err() || wait.lock().unwrap().recv().is_err()) {
+        if path == "/slow" && (sender.send(()).is_err() || wait.lock().unwrap().recv().is_err()) {
             return;
         }
         let cookie = if path == "/login" { "set-cookie: PHPSESSID=1; HttpOnly\r\n" } else { "" };

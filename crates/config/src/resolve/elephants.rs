@@ -131,7 +131,9 @@ fn is_of_this_host(read: &str) -> bool {
     match parts.as_slice() {
         ["host", "cpu"] | ["process", _, "cpu"] => true,
         ["host", "disk", name] => !name.is_empty(),
-        ["host", "net", name, way] => !name.is_empty() && matches!(*way, "sent" | "received"),
+        ["host", "net", name, direction] => {
+            !name.is_empty() && matches!(*direction, "sent" | "received")
+        }
         ["host", "pressure", rest @ ..] => !rest.is_empty(),
         ["cgroup", path @ .., last] => {
             !path.is_empty() && matches!(*last, "cpu" | "read" | "written")
@@ -148,10 +150,10 @@ fn is_reason(why: &str) -> bool {
 
 fn is_exporter(url: &str) -> bool {
     let Some(rest) = url.strip_prefix("http://") else { return false };
-    let (place, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    let (host, port) = match place.rsplit_once(':') {
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let (host, port) = match authority.rsplit_once(':') {
         Some((host, port)) if !port.contains(']') => (host, port.parse().unwrap_or(0)),
-        _ => (place, 80_u16),
+        _ => (authority, 80_u16),
     };
     let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
     server::is_name(bare) && port != 0 && path.bytes().all(|byte| byte.is_ascii_graphic())

@@ -12,7 +12,7 @@ use super::fields;
 use crate::code;
 use crate::identify::Identify;
 use crate::keys;
-use crate::levels::{Level, Levels, place};
+use crate::levels::{Level, Levels, find_level};
 use crate::read::Values;
 use crate::report::{Finding, Report};
 use crate::source::shown;
@@ -66,7 +66,7 @@ impl Names {
         (name, at): (&str, Range<usize>),
         report: &mut Report,
     ) -> Option<Level> {
-        let found = place(&self.names, name.as_bytes());
+        let found = find_level(&self.names, name.as_bytes());
         if found.is_none() && !self.doubtful {
             let message = format!("`{path}`: there is no level `{}`", shown(name));
             let names = || self.names.iter().map(String::as_str);

@@ -14,7 +14,7 @@ use crate::keys;
 use crate::mode::Mode;
 use crate::read::{self, Values};
 use crate::report::{Finding, Report};
-use crate::sentry::{Database, DatabaseKind, DatabasePlace, DatabaseServer, Sentry};
+use crate::sentry::{Database, DatabaseAddress, DatabaseKind, DatabaseServer, Sentry};
 use crate::socket;
 use crate::source::shown;
 use crate::value::Value;
@@ -150,18 +150,18 @@ fn parse(text: &str) -> Result<DatabaseServer, &'static str> {
     if user.contains(':') {
         return Err("a password is not allowed here: name its file in password_file");
     }
-    let (place, database) = rest.rsplit_once('/').ok_or("there is no /DATABASE at the end")?;
+    let (address, database) = rest.rsplit_once('/').ok_or("there is no /DATABASE at the end")?;
     let plain = |c: char| c.is_ascii_alphanumeric() || "_$-".contains(c);
     if user.is_empty() || !(1..=64).contains(&database.len()) || !database.chars().all(plain) {
         return Err("it needs a user, and after the last slash a database: letters, digits, _ $ -");
     }
-    let place = if let Some(path) = place.strip_prefix(socket::PREFIX) {
-        DatabasePlace::Unix(socket::path(path)?)
+    let address = if let Some(path) = address.strip_prefix(socket::PREFIX) {
+        DatabaseAddress::Unix(socket::path(path)?)
     } else {
-        let (host, port) = host_and_port(place, port)?;
-        DatabasePlace::Tcp { host, port }
+        let (host, port) = host_and_port(address, port)?;
+        DatabaseAddress::Tcp { host, port }
     };
-    Ok(DatabaseServer { kind, user: user.to_owned(), place, database: database.to_owned() })
+    Ok(DatabaseServer { kind, user: user.to_owned(), address, database: database.to_owned() })
 }
 
 /// Splits host and port; an IPv6 address loses its brackets.
@@ -204,14 +204,14 @@ mod tests {
 
     #[test]
     fn a_server_says_what_it_speaks_who_asks_and_where_it_is() {
-        for (text, place) in [
+        for (text, address) in [
             ("postgres://sentry@127.0.0.1/shop", "postgres://sentry@127.0.0.1:5432/shop"),
             ("mysql://sentry@db.internal:3307/shop", "mysql://sentry@db.internal:3307/shop"),
             ("mysql://sentry@[::1]/shop", "mysql://sentry@::1:3306/shop"),
             ("mysql://sentry@[::1]:33/shop", "mysql://sentry@::1:33/shop"),
             ("postgres://s@unix:/run/postgresql/shop", "postgres://s@unix:/run/postgresql/shop"),
         ] {
-            assert_eq!(parse(text).unwrap().to_string(), place);
+            assert_eq!(parse(text).unwrap().to_string(), address);
         }
     }
 

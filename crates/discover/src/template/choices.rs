@@ -72,7 +72,7 @@ pub(super) struct Counted {
 pub(super) trait Below: Default {
     /// Multiplies all earlier counts by `part`, and forgets what is rarely requested. With `part` 0
     /// it forgets everything.
-    fn fade(&mut self, part: f64, room: &mut usize, renamed: &mut u64);
+    fn fade(&mut self, part: f64, entries_left: &mut usize, renamed: &mut u64);
 }
 
 impl Below for () {
@@ -104,14 +104,14 @@ impl<V> Choices<V> {
 }
 
 impl<V: Below> Choices<V> {
-    /// Counts a request for `key`. `room` is the number of entries that may still be added;
+    /// Counts a request for `key`. `entries_left` is the number of entries that may still be added;
     /// `renamed` counts names that were withdrawn.
     pub(super) fn learn(
         &mut self,
         key: &str,
         counted: Counted,
         rule: Rule,
-        room: &mut usize,
+        entries_left: &mut usize,
         renamed: &mut u64,
     ) {
         self.all.add(counted.seconds);
@@ -126,12 +126,12 @@ impl<V: Below> Choices<V> {
         if self.seen.len() >= rule.most {
             if !self.is_crowded {
                 self.is_crowded = true;
-                self.unname(rule, room, renamed);
+                self.unname(rule, entries_left, renamed);
             }
-            let Some(least) = self.give_way() else { return };
+            let Some(least) = self.evict() else { return };
             score += least;
-        } else if *room > 0 {
-            *room -= 1;
+        } else if *entries_left > 0 {
+            *entries_left -= 1;
         } else {
             return;
         }
@@ -152,7 +152,7 @@ impl<V: Below> Choices<V> {
     /// Evicts the value with the least score among those without a name, and returns its score.
     /// This is the Space-Saving algorithm: with room for n values, a value that accounts for more
     /// than 1/n is never missed.
-    fn give_way(&mut self) -> Option<f64> {
+    fn evict(&mut self) -> Option<f64> {
         let unnamed = self.seen.iter().filter(|(_, choice)| !choice.is_named);
         let (key, score) =
             unnamed.map(|(key, choice)| (key, choice.score)).min_by(|a, b| a.1.total_cmp(&b.1))?;
@@ -162,12 +162,12 @@ impl<V: Below> Choices<V> {
     }
 
     /// Withdraws the names that values may not have in a crowded place.
-    fn unname(&mut self, rule: Rule, room: &mut usize, renamed: &mut u64) {
+    fn unname(&mut self, rule: Rule, entries_left: &mut usize, renamed: &mut u64) {
         let all = self.all;
         for choice in self.seen.values_mut().filter(|choice| choice.is_named) {
             if !choice.may_have_name(&all, rule) {
                 choice.is_named = false;
-                choice.forget_below(room, renamed);
+                choice.forget_below(entries_left, renamed);
                 *renamed += 1;
             }
         }
@@ -184,16 +184,16 @@ impl<V: Below> Choices<V> {
     }
 
     /// Fades as [`Below::fade`] does.
-    pub(super) fn fade(&mut self, part: f64, room: &mut usize, renamed: &mut u64) {
+    pub(super) fn fade(&mut self, part: f64, entries_left: &mut usize, renamed: &mut u64) {
         self.all.fade(part);
         self.seen.retain(|_, choice| {
             choice.weight.fade(part);
             choice.score *= part;
-            choice.below.fade(part, room, renamed);
+            choice.below.fade(part, entries_left, renamed);
             let is_kept = choice.weight.requests >= FORGOTTEN;
             if !is_kept {
-                choice.forget_below(room, renamed);
-                *room += 1;
+                choice.forget_below(entries_left, renamed);
+                *entries_left += 1;
                 *renamed += u64::from(choice.is_named);
             }
             is_kept
@@ -220,8 +220,8 @@ impl<V: Below> Choice<V> {
         self.known == CLIENTS && (rule.even_rare || self.weight.is_much_of(all))
     }
 
-    fn forget_below(&mut self, room: &mut usize, renamed: &mut u64) {
-        self.below.fade(0.0, room, renamed);
+    fn forget_below(&mut self, entries_left: &mut usize, renamed: &mut u64) {
+        self.below.fade(0.0, entries_left, renamed);
         self.below = V::default();
     }
 

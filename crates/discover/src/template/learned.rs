@@ -11,11 +11,11 @@ use bywash_engine::classify::{Parameters, Pattern, is_reading};
 use super::choices::{Below, Choices, Counted, Rule};
 use super::shape::{Shape, may_route, shape};
 
-/// The number of entries that are remembered, over all places.
+/// The number of entries that are remembered, over all nodes.
 pub const MOST: usize = 32_768;
 /// The number of segments that are distinguished. A deeper path ends with `**`.
 const DEEPEST: usize = 8;
-/// The number of endings that a place distinguishes for segments that are one of many.
+/// The number of endings that a node distinguishes for segments that are one of many.
 const ENDINGS: usize = 8;
 
 const SEGMENTS: Rule = Rule { most: 32, at_once: true, even_rare: false };
@@ -47,20 +47,20 @@ pub struct Templates {
     /// Whether a parameter's value is wanted by name, by parameter and value.
     wanted: fn(&str, &str) -> bool,
     /// The root of each method. Methods that only read share one.
-    roots: BTreeMap<Box<str>, Place>,
-    room: usize,
+    roots: BTreeMap<Box<str>, Node>,
+    entries_left: usize,
     renamed: u64,
 }
 
 /// The number of methods that are distinguished: HTTP has nine.
 const METHODS: usize = 12;
 
-/// A place in the tree of paths.
+/// A node in the tree of paths.
 #[derive(Clone, Debug, Default)]
-struct Place {
-    names: Choices<Option<Box<Place>>>,
-    /// The places of segments that are one of many, by ending.
-    any: BTreeMap<Box<str>, Place>,
+struct Node {
+    names: Choices<Option<Box<Node>>>,
+    /// The nodes of segments that are one of many, by ending.
+    any: BTreeMap<Box<str>, Node>,
     sets: Choices<Routes>,
 }
 
@@ -81,7 +81,7 @@ impl Templates {
         // The most specific pin comes first.
         pins.sort_unstable_by(|a, b| b.cmp(a));
         let wanted = |_: &str, _: &str| false;
-        Self { pins, wanted, roots: BTreeMap::new(), room: MOST, renamed: 0 }
+        Self { pins, wanted, roots: BTreeMap::new(), entries_left: MOST, renamed: 0 }
     }
 
     /// Also names the values of parameters that `wanted` selects by parameter and value, however
@@ -101,10 +101,13 @@ impl Templates {
         let root = if is_reading(method) { "" } else { method };
         if is_good && self.is_rooted(root) {
             let counted = Counted { client, address, seconds };
-            let place = self.roots.entry(root.into()).or_default();
-            let mut ledger =
-                Ledger { wanted: self.wanted, room: &mut self.room, renamed: &mut self.renamed };
-            place.learn(target, counted, &mut ledger);
+            let node = self.roots.entry(root.into()).or_default();
+            let mut context = Context {
+                wanted: self.wanted,
+                entries_left: &mut self.entries_left,
+                renamed: &mut self.renamed,
+            };
+            node.learn(target, counted, &mut context);
         }
         self.name(root, target)
     }
@@ -126,14 +129,14 @@ impl Templates {
 
     /// Returns the number of entries that are remembered.
     pub const fn entries(&self) -> usize {
-        MOST - self.room
+        MOST - self.entries_left
     }
 
     /// Multiplies all earlier counts by `part`, and forgets what is rarely requested.
     pub fn fade(&mut self, part: f64) {
-        let Self { roots, room, renamed, .. } = self;
-        for place in roots.values_mut() {
-            place.fade(part, room, renamed);
+        let Self { roots, entries_left, renamed, .. } = self;
+        for node in roots.values_mut() {
+            node.fade(part, entries_left, renamed);
         }
     }
 
@@ -149,7 +152,7 @@ impl Templates {
 
     fn name(&self, root: &str, target: &str) -> String {
         let mut name = String::new();
-        let Some(place) = self.roots.get(root) else {
+        let Some(node) = self.roots.get(root) else {
             // No request with this method was ever answered.
             return if root.is_empty() { "/**".into() } else { "OTHER /**".into() };
         };
@@ -157,33 +160,33 @@ impl Templates {
             name.push_str(root);
             name.push(' ');
         }
-        place.write(target, &mut name);
+        node.write(target, &mut name);
         name
     }
 }
 
-/// The wanted values, the room for more entries, and the number of names that were withdrawn.
-struct Ledger<'a> {
+/// The wanted values, the number of entries left, and the number of names that were withdrawn.
+struct Context<'a> {
     wanted: fn(&str, &str) -> bool,
-    room: &'a mut usize,
+    entries_left: &'a mut usize,
     renamed: &'a mut u64,
 }
 
-impl Place {
+impl Node {
     /// Follows a path as deep as segments are distinguished, learns each segment, and learns the
-    /// query at the place where the path ends.
-    fn learn(&mut self, target: &str, counted: Counted, ledger: &mut Ledger<'_>) {
+    /// query at the node where the path ends.
+    fn learn(&mut self, target: &str, counted: Counted, context: &mut Context<'_>) {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        let mut place = self;
+        let mut node = self;
         let mut segments = path.strip_prefix('/').unwrap_or(path).split('/');
         for segment in segments.by_ref().take(DEEPEST) {
-            place = match place.step(segment, counted, ledger) {
+            node = match node.step(segment, counted, context) {
                 Some(next) => next,
                 None => return,
             };
         }
         if segments.next().is_none() {
-            place.learn_query(query, counted, ledger);
+            node.learn_query(query, counted, context);
         }
     }
 
@@ -191,11 +194,11 @@ impl Place {
         &mut self,
         segment: &str,
         counted: Counted,
-        ledger: &mut Ledger<'_>,
+        context: &mut Context<'_>,
     ) -> Option<&mut Self> {
         let ending = match shape(segment) {
             Shape::Name => {
-                self.names.learn(segment, counted, SEGMENTS, ledger.room, ledger.renamed);
+                self.names.learn(segment, counted, SEGMENTS, context.entries_left, context.renamed);
                 if self.names.named(segment).is_some() {
                     return Some(self.names.named_mut(segment)?.get_or_insert_default());
                 }
@@ -206,24 +209,24 @@ impl Place {
         let ending =
             if self.any.contains_key(ending) || self.any.len() < ENDINGS { ending } else { "" };
         if !self.any.contains_key(ending) {
-            *ledger.room = ledger.room.checked_sub(1)?;
+            *context.entries_left = context.entries_left.checked_sub(1)?;
             self.any.insert(ending.into(), Self::default());
         }
         self.any.get_mut(ending)
     }
 
-    fn learn_query(&mut self, query: &str, counted: Counted, ledger: &mut Ledger<'_>) {
+    fn learn_query(&mut self, query: &str, counted: Counted, context: &mut Context<'_>) {
         let read = Parameters::read(query);
         let Some(given) = read.set() else { return };
         let set = set_of(&given);
-        self.sets.learn(&set, counted, SETS, ledger.room, ledger.renamed);
+        self.sets.learn(&set, counted, SETS, context.entries_left, context.renamed);
         let Some(routes) = self.sets.named_mut(&set) else { return };
         for (name, value) in given.iter().filter(|(_, value)| may_route(value)) {
             if !routes.contains_key(*name) {
                 routes.insert((*name).into(), Values::default());
             }
             if let Some(values) = routes.get_mut(*name) {
-                values.learn(name, value, counted, ledger);
+                values.learn(name, value, counted, context);
             }
         }
         // Values that do not look like names count in the total as well.
@@ -234,37 +237,37 @@ impl Place {
         }
     }
 
-    /// Writes the name of a target below this place.
+    /// Writes the name of a target below this node.
     fn write(&self, target: &str, name: &mut String) {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        let mut place = self;
+        let mut node = self;
         let mut segments = path.strip_prefix('/').unwrap_or(path).split('/');
         for segment in segments.by_ref().take(DEEPEST) {
-            let Some((next, written)) = place.next(segment) else {
+            let Some((next, form)) = node.next(segment) else {
                 name.push_str("/**");
                 return;
             };
             name.push('/');
-            match written {
+            match form {
                 Shape::Name => name.push_str(segment),
                 Shape::Any(ending) => {
                     name.push('*');
                     name.push_str(ending);
                 }
             }
-            place = next;
+            node = next;
         }
         if segments.next().is_some() {
             name.push_str("/**");
         } else {
-            place.write_query(query, name);
+            node.write_query(query, name);
         }
     }
 
     fn next<'t>(&self, segment: &'t str) -> Option<(&Self, Shape<'t>)> {
-        static NOTHING: Place = Place::new();
-        if let Some(place) = self.names.named(segment) {
-            return Some((place.as_deref().unwrap_or(&NOTHING), Shape::Name));
+        static NOTHING: Node = Node::new();
+        if let Some(node) = self.names.named(segment) {
+            return Some((node.as_deref().unwrap_or(&NOTHING), Shape::Name));
         }
         // A name that has been learned is written as `*.js`, and a request asks for `main-3f2a.js`:
         // both have that ending.
@@ -301,12 +304,12 @@ impl Place {
 }
 
 impl Values {
-    fn learn(&mut self, name: &str, value: &str, counted: Counted, ledger: &mut Ledger<'_>) {
-        self.all.learn(value, counted, VALUES, ledger.room, ledger.renamed);
-        if (ledger.wanted)(name, value) {
+    fn learn(&mut self, name: &str, value: &str, counted: Counted, context: &mut Context<'_>) {
+        self.all.learn(value, counted, VALUES, context.entries_left, context.renamed);
+        if (context.wanted)(name, value) {
             // One visitor can be several clients.
             let by_address = Counted { client: counted.address, ..counted };
-            self.wanted.learn(value, by_address, WANTED, ledger.room, ledger.renamed);
+            self.wanted.learn(value, by_address, WANTED, context.entries_left, context.renamed);
         }
     }
 
@@ -316,34 +319,34 @@ impl Values {
     }
 }
 
-impl Below for Place {
-    fn fade(&mut self, part: f64, room: &mut usize, renamed: &mut u64) {
-        self.names.fade(part, room, renamed);
-        self.sets.fade(part, room, renamed);
-        self.any.retain(|_, place| {
-            place.fade(part, room, renamed);
-            let is_kept = !place.is_empty();
+impl Below for Node {
+    fn fade(&mut self, part: f64, entries_left: &mut usize, renamed: &mut u64) {
+        self.names.fade(part, entries_left, renamed);
+        self.sets.fade(part, entries_left, renamed);
+        self.any.retain(|_, node| {
+            node.fade(part, entries_left, renamed);
+            let is_kept = !node.is_empty();
             if !is_kept {
-                *room += 1;
+                *entries_left += 1;
             }
             is_kept
         });
     }
 }
 
-impl Below for Option<Box<Place>> {
-    fn fade(&mut self, part: f64, room: &mut usize, renamed: &mut u64) {
-        if let Some(place) = self {
-            place.fade(part, room, renamed);
+impl Below for Option<Box<Node>> {
+    fn fade(&mut self, part: f64, entries_left: &mut usize, renamed: &mut u64) {
+        if let Some(node) = self {
+            node.fade(part, entries_left, renamed);
         }
     }
 }
 
 impl Below for Routes {
-    fn fade(&mut self, part: f64, room: &mut usize, renamed: &mut u64) {
+    fn fade(&mut self, part: f64, entries_left: &mut usize, renamed: &mut u64) {
         for Values { all, wanted } in self.values_mut() {
-            all.fade(part, room, renamed);
-            wanted.fade(part, room, renamed);
+            all.fade(part, entries_left, renamed);
+            wanted.fade(part, entries_left, renamed);
         }
     }
 }

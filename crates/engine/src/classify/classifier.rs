@@ -6,7 +6,7 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 
 use super::query::QueryFit;
-use super::{Asked, Condition, Line, PathReading, Pattern, Rule, Tie, readings};
+use super::{Asked, Condition, PathReading, Pattern, RequestLine, Rule, Tie, readings};
 use crate::request::{ClassId, ClassSet};
 
 /// The rules in the order in which they are tried: first all with fields, then those for named
@@ -100,7 +100,7 @@ impl Classifier {
         let Some(readings) = self.readings(asked.path()) else {
             return self.rules.iter().fold(other, |all, rule| all.with(rule.class));
         };
-        let mut line = Line::new(asked.method, asked.target);
+        let mut line = RequestLine::new(asked.method, asked.target);
         let mut classes = ClassSet::NONE;
         for reading in readings {
             classes = classes.union(self.of_reading(asked, &mut line, &reading));
@@ -111,7 +111,7 @@ impl Classifier {
     /// Returns the class of a request taken literally: that of the most specific pattern that takes
     /// it.
     pub fn class(&self, asked: &Asked<'_>) -> ClassId {
-        let mut line = Line::new(asked.method, asked.target);
+        let mut line = RequestLine::new(asked.method, asked.target);
         let reading = PathReading::plain(asked.path(), self.ignores_case);
         let found = reading.and_then(|reading| self.find(asked, &mut line, &reading).exact);
         found.unwrap_or(self.default)
@@ -123,7 +123,7 @@ impl Classifier {
     fn of_reading<'t>(
         &self,
         asked: &Asked<'t>,
-        line: &mut Line<'t>,
+        line: &mut RequestLine<'t>,
         reading: &PathReading<'t>,
     ) -> ClassSet {
         let found = self.find(asked, line, reading);
@@ -140,7 +140,12 @@ impl Classifier {
         }
     }
 
-    fn find<'t>(&self, asked: &Asked<'t>, line: &mut Line<'t>, reading: &PathReading<'t>) -> Found {
+    fn find<'t>(
+        &self,
+        asked: &Asked<'t>,
+        line: &mut RequestLine<'t>,
+        reading: &PathReading<'t>,
+    ) -> Found {
         line.read_as(*reading);
         let mut found = Found { classes: ClassSet::NONE, exact: None };
         let [with_fields, by_host @ ..] = &self.indexes;
@@ -172,7 +177,12 @@ impl Classifier {
 
 /// Returns how the query of a request fits a rule; [`QueryFit::No`] if any other part of the
 /// request does not match.
-fn fit(rule: &Rule, asked: &Asked<'_>, line: &Line<'_>, reading: &PathReading<'_>) -> QueryFit {
+fn fit(
+    rule: &Rule,
+    asked: &Asked<'_>,
+    line: &RequestLine<'_>,
+    reading: &PathReading<'_>,
+) -> QueryFit {
     let Rule { pattern, condition, .. } = rule;
     let is_meant =
         pattern.takes(asked.method) && pattern.matches_path(reading) && condition.is_met(asked);
@@ -194,7 +204,7 @@ impl Found {
         &mut self,
         rules: impl Iterator<Item = &'r Rule>,
         asked: &Asked<'_>,
-        line: &Line<'_>,
+        line: &RequestLine<'_>,
         reading: &PathReading<'_>,
     ) {
         // The rules for the present path that the request fits.
@@ -231,7 +241,7 @@ impl Found {
 
 /// Returns whether a pattern that a request fits takes it literally, however the application
 /// interprets the parameters.
-fn takes(pattern: &Pattern, fit: QueryFit, line: &Line<'_>) -> bool {
+fn takes(pattern: &Pattern, fit: QueryFit, line: &RequestLine<'_>) -> bool {
     let is_doubtful = || {
         let given = line.parameters();
         pattern.names_parameters() && (given.are_too_many() || pattern.is_doubtful_in(given))
@@ -241,7 +251,7 @@ fn takes(pattern: &Pattern, fit: QueryFit, line: &Line<'_>) -> bool {
 
 /// Returns whether the first of two rules for a path hides the second for a request that fits both:
 /// the first takes the request literally and asks for all parameters that the second asks for.
-fn hides(first: &Rule, second: &Rule, line: &Line<'_>) -> bool {
+fn hides(first: &Rule, second: &Rule, line: &RequestLine<'_>) -> bool {
     first.pattern.narrows_query_of(&second.pattern)
         && takes(&first.pattern, first.pattern.query_fit(line), line)
 }

@@ -43,7 +43,7 @@ use crate::request::ClassId;
 pub use classifier::Classifier;
 pub use condition::{Condition, Field, HostPattern};
 pub use parameters::Parameters;
-pub use pattern::{BadPattern, Line, Pattern, is_reading};
+pub use pattern::{BadPattern, Pattern, RequestLine, is_reading};
 pub use reading::{DEEPEST, PathReading, decoded, readings};
 
 /// The parts of a request that its class depends on.

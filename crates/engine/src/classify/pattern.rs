@@ -158,14 +158,14 @@ fn segments(path: &str) -> Result<(Vec<Segment>, bool), BadPattern> {
 /// A method and a target that are matched against many patterns. The parameters are read once, and
 /// only if a path matches.
 #[derive(Debug)]
-pub struct Line<'t> {
+pub struct RequestLine<'t> {
     pub(super) method: &'t str,
     path: Option<PathReading<'t>>,
     query: &'t str,
     parameters: OnceCell<Parameters<'t>>,
 }
 
-impl<'t> Line<'t> {
+impl<'t> RequestLine<'t> {
     /// Creates the line of a request for this target: a path, and possibly a query.
     pub fn new(method: &'t str, target: &'t str) -> Self {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
@@ -186,11 +186,11 @@ impl Pattern {
     /// Returns whether the pattern matches a request of this method for this target, a path and
     /// possibly a query.
     pub fn matches(&self, method: &str, target: &str) -> bool {
-        self.is_of(&Line::new(method, target))
+        self.is_of(&RequestLine::new(method, target))
     }
 
     /// Returns whether the pattern matches a line.
-    pub fn is_of(&self, line: &Line<'_>) -> bool {
+    pub fn is_of(&self, line: &RequestLine<'_>) -> bool {
         self.takes(line.method)
             && line.path.as_ref().is_some_and(|path| self.path.matches(path))
             && self.query_fit(line) == QueryFit::Exact
@@ -233,7 +233,7 @@ impl Pattern {
     }
 
     /// Returns how the query of a line fits.
-    pub(super) fn query_fit(&self, line: &Line<'_>) -> QueryFit {
+    pub(super) fn query_fit(&self, line: &RequestLine<'_>) -> QueryFit {
         self.query.fit(|| line.parameters())
     }
 

@@ -37,19 +37,19 @@ pub struct PathReading<'p> {
     length: usize,
     /// Whether the path ends with a slash. The root does.
     slash: bool,
-    same: Same,
+    comparison: Comparison,
 }
 
 /// How segments are compared.
 #[derive(Clone, Copy, Debug)]
-struct Same {
+struct Comparison {
     decodes: bool,
     ignores_case: bool,
 }
 
 /// How an application treats the unusual parts of a path.
 #[derive(Clone, Copy, Debug)]
-struct Way {
+struct Normalization {
     cuts: Cut,
     /// Whether escaped slashes are slashes.
     splits: bool,
@@ -66,11 +66,11 @@ enum Cut {
     Last,
 }
 
-const WAYS: [Way; 12] = {
-    let mut ways = [Way { cuts: Cut::Never, splits: false, merges: false }; 12];
+const NORMALIZATIONS: [Normalization; 12] = {
+    let mut normalizations = [Normalization { cuts: Cut::Never, splits: false, merges: false }; 12];
     let mut at = 0;
-    while at < ways.len() {
-        ways[at] = Way {
+    while at < normalizations.len() {
+        normalizations[at] = Normalization {
             cuts: match at / 4 {
                 0 => Cut::Never,
                 1 => Cut::First,
@@ -81,13 +81,13 @@ const WAYS: [Way; 12] = {
         };
         at += 1;
     }
-    ways
+    normalizations
 };
 
 /// The unusual parts of a path.
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "any of them may be there")]
-struct Odd {
+struct UnusualParts {
     /// `//`.
     empty: bool,
     /// `;`.
@@ -100,7 +100,7 @@ struct Odd {
     hidden_parameters: bool,
 }
 
-impl Odd {
+impl UnusualParts {
     fn of(path: &str) -> Self {
         let bytes = path.as_bytes();
         // There is no early exit, so that the loop is vectorised.
@@ -125,20 +125,21 @@ impl Odd {
         !self.escapes && self.has_same_segments()
     }
 
-    /// Returns whether all ways find the same segments.
+    /// Returns whether all normalizations find the same segments.
     const fn has_same_segments(self) -> bool {
         !self.empty && !self.parameters && !self.slashes && !self.hidden_parameters
     }
 
-    /// Returns whether a way reads a path with these parts differently from a simpler way.
-    fn tells(self, way: Way) -> bool {
-        let cuts = match way.cuts {
+    /// Returns whether a normalization reads a path with these parts differently from a simpler
+    /// one.
+    fn distinguish(self, normalization: Normalization) -> bool {
+        let cuts = match normalization.cuts {
             Cut::Never => true,
             Cut::First => self.parameters,
-            Cut::Last => self.hidden_parameters || (self.parameters && way.splits),
+            Cut::Last => self.hidden_parameters || (self.parameters && normalization.splits),
         };
-        let makes_empty = self.empty || way.splits || way.cuts != Cut::Never;
-        cuts && (!way.splits || self.slashes) && (!way.merges || makes_empty)
+        let makes_empty = self.empty || normalization.splits || normalization.cuts != Cut::Never;
+        cuts && (!normalization.splits || self.slashes) && (!normalization.merges || makes_empty)
     }
 }
 
@@ -148,40 +149,45 @@ impl Odd {
 /// that are read in several ways; it may then be anything.
 pub fn readings(path: &str, ignores_case: bool) -> Option<impl Iterator<Item = PathReading<'_>>> {
     let first = PathReading::plain(path, ignores_case);
-    let odd = Odd::of(path);
+    let unusual = UnusualParts::of(path);
     let is_too_long =
         || path.len() > LONGEST || path.bytes().filter(|byte| *byte == b'/').count() > MOST;
-    if !odd.has_same_segments() && is_too_long() {
+    if !unusual.has_same_segments() && is_too_long() {
         return None;
     }
-    let ways = if odd.is_plain() || first.is_none() { &[][..] } else { &WAYS[..] };
-    let others = ways.iter().enumerate().filter(move |(at, way)| {
+    let normalizations =
+        if unusual.is_plain() || first.is_none() { &[][..] } else { &NORMALIZATIONS[..] };
+    let others = normalizations.iter().enumerate().filter(move |(at, normalization)| {
         // The literal path is repeated only if decoding makes a difference.
-        if *at == 0 { odd.escapes } else { odd.tells(**way) }
+        if *at == 0 { unusual.escapes } else { unusual.distinguish(**normalization) }
     });
-    let decoded = Same { decodes: odd.escapes, ignores_case };
-    let others = others.map(move |(_, way)| PathReading::new(path, *way, decoded));
+    let decoded = Comparison { decodes: unusual.escapes, ignores_case };
+    let others =
+        others.map(move |(_, normalization)| PathReading::new(path, *normalization, decoded));
     Some(first.into_iter().chain(others))
 }
 
 impl<'p> PathReading<'p> {
     /// Reads a path literally; `None` if the text is not a path.
     pub fn plain(path: &'p str, ignores_case: bool) -> Option<Self> {
-        let same = Same { decodes: false, ignores_case };
-        path.starts_with('/').then(|| Self::new(path, WAYS[0], same))
+        let comparison = Comparison { decodes: false, ignores_case };
+        path.starts_with('/').then(|| Self::new(path, NORMALIZATIONS[0], comparison))
     }
 
-    fn new(path: &'p str, way: Way, same: Same) -> Self {
-        let mut reading = Self { segments: [""; DEEPEST], length: 0, slash: false, same };
+    fn new(path: &'p str, normalization: Normalization, comparison: Comparison) -> Self {
+        let mut reading = Self { segments: [""; DEEPEST], length: 0, slash: false, comparison };
         for segment in path.get(1..).unwrap_or_default().split('/') {
-            let segment =
-                if way.cuts == Cut::First { before(segment, is_semicolon) } else { segment };
-            if way.splits {
+            let segment = if normalization.cuts == Cut::First {
+                before(segment, is_semicolon)
+            } else {
+                segment
+            };
+            if normalization.splits {
                 for piece in pieces(segment) {
-                    reading.push(piece, way);
+                    reading.push(piece, normalization);
                 }
             } else {
-                reading.push(segment, way);
+                reading.push(segment, normalization);
             }
             if reading.length > DEEPEST {
                 break;
@@ -191,10 +197,13 @@ impl<'p> PathReading<'p> {
     }
 
     /// Appends a segment. An empty one is the slash at the end unless another segment follows.
-    fn push(&mut self, segment: &'p str, way: Way) {
-        let segment =
-            if way.cuts == Cut::Last { before(segment, is_any_semicolon) } else { segment };
-        if self.slash && !way.merges {
+    fn push(&mut self, segment: &'p str, normalization: Normalization) {
+        let segment = if normalization.cuts == Cut::Last {
+            before(segment, is_any_semicolon)
+        } else {
+            segment
+        };
+        if self.slash && !normalization.merges {
             self.append("");
         }
         self.slash = segment.is_empty();
@@ -204,8 +213,8 @@ impl<'p> PathReading<'p> {
     }
 
     fn append(&mut self, segment: &'p str) {
-        if let Some(place) = self.segments.get_mut(self.length) {
-            *place = segment;
+        if let Some(slot) = self.segments.get_mut(self.length) {
+            *slot = segment;
         }
         self.length = (self.length + 1).min(DEEPEST + 1);
     }
@@ -236,7 +245,7 @@ impl<'p> PathReading<'p> {
     /// ignored.
     pub(super) fn with_first_name<T>(&self, find: impl FnOnce(&str) -> T) -> T {
         let segment = self.segment(0);
-        let Same { decodes, ignores_case } = self.same;
+        let Comparison { decodes, ignores_case } = self.comparison;
         let is_plain =
             |byte: u8| !(decodes && byte == b'%' || ignores_case && byte.is_ascii_uppercase());
         if segment.bytes().all(is_plain) {
@@ -254,18 +263,19 @@ impl<'p> PathReading<'p> {
     /// Returns whether a segment equals a literal.
     pub fn is(&self, at: usize, literal: &str) -> bool {
         let segment = self.segment(at);
-        segment == literal || self.same.are_alike(segment, literal)
+        segment == literal || self.comparison.are_alike(segment, literal)
     }
 
     /// Returns whether a segment has this ending.
     pub fn ends_with(&self, at: usize, ending: &str) -> bool {
         let segment = self.segment(at);
         let tail = || segment.len().checked_sub(ending.len()).and_then(|at| segment.get(at..));
-        segment.ends_with(ending) || tail().is_some_and(|tail| self.same.are_alike(tail, ending))
+        segment.ends_with(ending)
+            || tail().is_some_and(|tail| self.comparison.are_alike(tail, ending))
     }
 }
 
-impl Same {
+impl Comparison {
     fn are_alike(self, a: &str, b: &str) -> bool {
         let folded = |byte: u8| if self.ignores_case { byte.to_ascii_lowercase() } else { byte };
         if self.decodes && (a.contains('%') || b.contains('%')) {

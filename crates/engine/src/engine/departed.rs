@@ -4,9 +4,9 @@ use alloc::vec::Vec;
 
 use bywash_units::Time;
 
-use super::{Engine, moment};
+use super::{Engine, view};
 use crate::action::Action;
-use crate::limit::Way;
+use crate::limit::Completion;
 use crate::queue::State;
 use crate::reason::Reason;
 use crate::request::RequestId;
@@ -19,8 +19,8 @@ impl Engine {
                 self.lost(now, id);
                 self.did_not_arrive(now, id);
                 if !self.leave_lane(id) {
-                    let moment = moment(now, self.pace, self.learning.values(), &self.requests);
-                    self.order.departed(&moment, id);
+                    let view = view(now, self.mean_service, self.learning.values(), &self.requests);
+                    self.order.departed(&view, id);
                     self.requests.leave_queue(id);
                 }
                 self.requests.set(id, State::Free);
@@ -29,7 +29,7 @@ impl Engine {
                 self.lost(now, id);
                 self.did_not_arrive(now, id);
                 self.ran_for_nobody(now, id, since);
-                self.take_back(now, id, since, Way::Left);
+                self.take_back(now, id, since, Completion::Left);
                 actions.push(Action::Cancel { id, reason: Reason::ClientLeft });
             }
             State::Free => {}

@@ -8,7 +8,7 @@ use crate::event::End;
 use crate::queue::{Repeats, Waiting};
 use crate::request::{Request, RequestId, SessionKey, Signals, Standing};
 use crate::session::Page;
-use crate::terminate::{Fate, Ran};
+use crate::terminate::{Ran, RunOutcome};
 use crate::value::Learning;
 
 impl Engine {
@@ -46,8 +46,8 @@ impl Engine {
         let class = service.class;
         let page = Page { class, signals, earns: earned > Utility::default() };
         let step = self.sessions.steps(session, page);
-        if let Some(place) = step.visit {
-            self.learning.visited(place, step.new, step.signals);
+        if let Some(position) = step.visit {
+            self.learning.visited(position, step.new, step.signals);
         }
         // Only the first success of a class counts: a visitor who looks at their receipt again has
         // not ordered again.
@@ -60,9 +60,9 @@ impl Engine {
     /// Learns from a request that has run and ended in this way.
     pub(super) fn ran(&mut self, now: Time, id: RequestId, since: Time, end: End) {
         let took = now.since(since);
-        let Waiting { class, stops_as, .. } = *self.moment(now).waiting(id);
-        let fate = match end {
-            End::Answered { held_up: false, done: true, .. } => Some(Fate::Done),
+        let Waiting { class, stops_as, .. } = *self.view(now).waiting(id);
+        let outcome = match end {
+            End::Answered { held_up: false, done: true, .. } => Some(RunOutcome::Done),
             // The client held the answer up: the application was done at some earlier time.
             End::Answered { held_up: true, .. } => None,
             // The request was not done by that time, and never will be. Omitting it would bias the
@@ -71,14 +71,14 @@ impl Engine {
             End::Answered { held_up: false, done: false, .. }
             | End::TimedOut
             | End::Abandoned { .. }
-            | End::Failed => Some(Fate::Cut),
+            | End::Failed => Some(RunOutcome::Cut),
         };
-        if let Some(fate) = fate {
-            self.tell_ran(Ran { class: stops_as, took, fate });
+        if let Some(outcome) = outcome {
+            self.tell_ran(Ran { class: stops_as, took, outcome });
         }
         match end {
             End::Answered { in_time, .. } => {
-                self.pace.learn(took);
+                self.mean_service.learn(took);
                 self.learning.ran(class, took, in_time);
                 self.retry_after.served(now);
             }
@@ -89,15 +89,15 @@ impl Engine {
 
     /// Learns from a request that has run and whose client has left.
     pub(super) fn ran_for_nobody(&mut self, now: Time, id: RequestId, since: Time) {
-        let Waiting { class, stops_as, .. } = *self.moment(now).waiting(id);
+        let Waiting { class, stops_as, .. } = *self.view(now).waiting(id);
         let took = now.since(since);
-        self.tell_ran(Ran { class: stops_as, took, fate: Fate::Cut });
+        self.tell_ran(Ran { class: stops_as, took, outcome: RunOutcome::Cut });
         self.learning.ran(class, took, false);
     }
 
     /// Notes that an attempt was lost, so that its repetition is recognised.
     pub(super) fn lost(&mut self, now: Time, id: RequestId) {
-        let Waiting { attempt, .. } = *self.moment(now).waiting(id);
+        let Waiting { attempt, .. } = *self.view(now).waiting(id);
         if let Some(key) = attempt {
             self.attempts.lost(now, key);
         }

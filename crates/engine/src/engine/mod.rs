@@ -12,9 +12,9 @@ use bywash_units::{Span, Time, Utility};
 use crate::action::Action;
 use crate::classify::strict;
 use crate::event::{End, Event, Meter, Service};
-use crate::limit::{Ended, Limit, Load, Way};
-use crate::pace::Pace;
-use crate::queue::{Floor, Holder, Moment, Order, Principal, Push, Requests, State, Waiting};
+use crate::limit::{Completion, Ended, Limit, Load};
+use crate::mean_service::MeanService;
+use crate::queue::{Floor, Holder, Order, Principal, Push, QueueView, Requests, State, Waiting};
 use crate::reason::Reason;
 use crate::request::{
     Class, ClassId, ClassSet, Request, RequestId, SessionKey, Signals, Standing, Upload,
@@ -61,7 +61,7 @@ pub struct Engine {
     attempts: Attempts,
     retry_after: RetryAfter,
     learning: Learning,
-    pace: Pace,
+    mean_service: MeanService,
     options: Options,
 }
 
@@ -88,7 +88,7 @@ impl Engine {
             running: 0,
             attempts: Attempts::new(options.retry_window),
             retry_after: RetryAfter::CALM,
-            pace: Pace::UNKNOWN,
+            mean_service: MeanService::UNKNOWN,
             options,
         }
     }
@@ -132,9 +132,9 @@ impl Engine {
 
     /// Returns the time at which the oldest request will have waited for the longest time allowed.
     fn next_expiry(&self) -> Option<Time> {
-        let moment = self.moment(Time::ZERO);
-        let oldest = moment.oldest()?;
-        self.options.max_wait.map(|wait| moment.waiting(oldest).since + wait)
+        let view = self.view(Time::ZERO);
+        let oldest = view.oldest()?;
+        self.options.max_wait.map(|wait| view.waiting(oldest).since + wait)
     }
 
     /// Handles the timer that [`Engine::next_timer`] asked for.
@@ -144,7 +144,7 @@ impl Engine {
         self.stop_overdue(now, actions);
         self.fill(now, actions);
         while self.next_expiry().is_some_and(|due| due <= now) {
-            let Some(oldest) = self.moment(now).oldest() else {
+            let Some(oldest) = self.view(now).oldest() else {
                 break;
             };
             self.leave_queue(now, oldest);
@@ -167,15 +167,15 @@ impl Engine {
 
     /// Returns the engine's current state.
     pub fn status(&self, now: Time) -> Status {
-        let moment = self.moment(now);
+        let view = self.view(now);
         Status {
             limit: self.limit.slots(),
             running: self.running,
-            waiting: moment.length() as u32,
+            waiting: view.length() as u32,
             held: self.lanes.length() as u32,
-            oldest: moment.oldest().map_or(Span::ZERO, |id| moment.age(id)),
+            oldest: view.oldest().map_or(Span::ZERO, |id| view.age(id)),
             newest_first: self.order.newest_first(),
-            mean_service: self.pace.mean(),
+            mean_service: self.mean_service.mean(),
             sessions: self.sessions.len() as u32,
         }
     }
@@ -187,13 +187,13 @@ impl Engine {
 
     /// Returns whether any request that arrived now, even an unfinished one, would run immediately.
     pub fn has_free_slot(&self) -> bool {
-        let is_empty = self.moment(Time::ZERO).length() == 0;
+        let is_empty = self.view(Time::ZERO).length() == 0;
         self.running < self.limit.slots() && is_empty && !self.requests.unfinished_is_full()
     }
 
     /// Returns the number of waiting requests of a class.
     pub fn waiting_of(&self, class: ClassId) -> u32 {
-        self.moment(Time::ZERO).length_of(class.index())
+        self.view(Time::ZERO).length_of(class.index())
     }
 
     /// Returns the classes that the engine knows.
@@ -208,7 +208,7 @@ impl Engine {
 
     /// Returns what a waiting or running request had proven when it arrived.
     pub fn standing_of(&self, id: RequestId) -> Standing {
-        self.moment(Time::ZERO).waiting(id).standing
+        self.view(Time::ZERO).waiting(id).standing
     }
 
     /// Returns the number of remembered sessions that are proven.
@@ -264,15 +264,15 @@ impl Engine {
         self.requests.arrive(id, waiting);
         self.terminate.arrived(stops_as);
         self.asks(now, &request);
-        if let Some(place) = self.lane_of(&request) {
-            actions.extend(self.enter_lane(now, id, place));
+        if let Some(lane) = self.lane_of(&request) {
+            actions.extend(self.enter_lane(now, id, lane));
             return;
         }
         if self.running < self.limit.slots() && self.requests.may_run(id) {
             // No waiting request may have the slot: `fill` sees to that after every event.
             let refused = self
                 .order
-                .turn_away(&moment(now, self.pace, self.learning.values(), &self.requests), id);
+                .reject(&view(now, self.mean_service, self.learning.values(), &self.requests), id);
             actions.push(if let Some(reason) = refused {
                 self.shed(now, id, reason)
             } else {
@@ -297,14 +297,14 @@ impl Engine {
     /// Asks the scheduler whether `id` may wait. Returns the request that is refused or evicted
     /// because of it, if any, and the reason.
     fn enter_queue(&mut self, now: Time, id: RequestId) -> Option<(RequestId, Reason)> {
-        let moment = moment(now, self.pace, self.learning.values(), &self.requests);
-        match self.order.push(&moment, id) {
+        let view = view(now, self.mean_service, self.learning.values(), &self.requests);
+        match self.order.push(&view, id) {
             Push::Queued => {
                 self.requests.enter_queue(id);
                 None
             }
             Push::Refused(reason) => Some((id, reason)),
-            Push::PushedOut(out, reason) => {
+            Push::Evicted(out, reason) => {
                 self.requests.leave_queue(out);
                 self.requests.enter_queue(id);
                 Some((out, reason))
@@ -329,15 +329,15 @@ impl Engine {
         if matches!(end, End::Answered { done: true, .. }) && !self.slow.has(id) {
             self.requests.took_answer(now, id);
         }
-        let way = match end {
+        let completion = match end {
             End::Answered { held_up: false, .. } | End::Abandoned { answered: true } => {
-                Way::Answered
+                Completion::Answered
             }
-            End::TimedOut => Way::TimedOut,
-            End::Abandoned { answered: false } => Way::Left,
-            End::Answered { held_up: true, .. } | End::Failed => Way::Void,
+            End::TimedOut => Completion::TimedOut,
+            End::Abandoned { answered: false } => Completion::Left,
+            End::Answered { held_up: true, .. } | End::Failed => Completion::Void,
         };
-        self.take_back(now, id, since, way);
+        self.take_back(now, id, since, completion);
     }
 
     fn withdrawn(&mut self, now: Time, id: RequestId) {
@@ -346,7 +346,7 @@ impl Engine {
                 self.leave_queue(now, id);
                 self.requests.set(id, State::Free);
             }
-            State::Running(since) => self.take_back(now, id, since, Way::Void),
+            State::Running(since) => self.take_back(now, id, since, Completion::Void),
             State::Free => {}
         }
     }
@@ -354,22 +354,22 @@ impl Engine {
     /// Gives every free slot to the best waiting request, and what is left to requests under rules.
     fn fill(&mut self, now: Time, actions: &mut Vec<Action>) {
         let is_for_lanes = self.lanes.wants_slot(now);
-        if self.moment(now).length() > 0 || is_for_lanes {
+        if self.view(now).length() > 0 || is_for_lanes {
             self.stop_slow_clients(now, is_for_lanes, actions);
         }
         self.requests.has_slots(self.limit.slots(), self.options.slow_share);
-        while self.running < self.limit.slots() && self.moment(now).length() > 0 {
+        while self.running < self.limit.slots() && self.view(now).length() > 0 {
             if self.lanes.length() > 0 && self.floor.due() {
                 actions.extend(self.start_of_lanes(now, Reason::FloorShare));
                 continue;
             }
-            let moment = moment(now, self.pace, self.learning.values(), &self.requests);
-            if let Some((id, reason)) = self.order.discard(&moment) {
+            let view = view(now, self.mean_service, self.learning.values(), &self.requests);
+            if let Some((id, reason)) = self.order.discard(&view) {
                 self.requests.leave_queue(id);
                 actions.push(self.shed(now, id, reason));
                 continue;
             }
-            let Some((id, reason)) = self.order.pop(&moment) else {
+            let Some((id, reason)) = self.order.pop(&view) else {
                 break;
             };
             self.requests.leave_queue(id);
@@ -386,15 +386,15 @@ impl Engine {
         if self.leave_lane(id) {
             return;
         }
-        let moment = moment(now, self.pace, self.learning.values(), &self.requests);
-        self.order.remove(&moment, id);
+        let view = view(now, self.mean_service, self.learning.values(), &self.requests);
+        self.order.remove(&view, id);
         self.requests.leave_queue(id);
     }
 
     fn start(&mut self, now: Time, id: RequestId, reason: Reason) -> Action {
         self.running += 1;
         self.requests.run(now, id);
-        let Waiting { stops_as, stoppable, .. } = *self.moment(now).waiting(id);
+        let Waiting { stops_as, stoppable, .. } = *self.view(now).waiting(id);
         if stoppable && self.classes[stops_as.index()].stop.is_some() {
             self.requests.can_be_stopped(id);
         }
@@ -402,9 +402,9 @@ impl Engine {
         Action::Dispatch { id, reason }
     }
 
-    fn take_back(&mut self, now: Time, id: RequestId, since: Time, way: Way) {
-        let class = self.moment(now).waiting(id).class;
-        self.limit.ended(now, self.load(now), Ended { class, took: now.since(since), way });
+    fn take_back(&mut self, now: Time, id: RequestId, since: Time, completion: Completion) {
+        let class = self.view(now).waiting(id).class;
+        self.limit.ended(now, self.load(now), Ended { class, took: now.since(since), completion });
         self.running -= 1;
         self.requests.cannot_be_stopped(id);
         self.lanes.ended(id);
@@ -428,24 +428,24 @@ impl Engine {
         self.requests.was_refused(now, id);
         self.requests.set(id, State::Free);
         if is_load {
-            let Waiting { stops_as, .. } = *self.moment(now).waiting(id);
+            let Waiting { stops_as, .. } = *self.view(now).waiting(id);
             self.terminate.lost(stops_as);
         } else {
             self.did_not_arrive(now, id);
         }
-        Action::Shed { id, reason, retry_after: self.come_again(now, is_load) }
+        Action::Shed { id, reason, retry_after: self.retry_after(now, is_load) }
     }
 
     /// Returns the time after which a client whose request is refused or stopped may retry.
-    fn come_again(&mut self, now: Time, is_load: bool) -> Span {
+    fn retry_after(&mut self, now: Time, is_load: bool) -> Span {
         // By that time the requests that wait now will have been served, at the present pace.
-        let services = self.moment(now).length() as u64 + 1;
-        let drain = self.pace.mean() * services / u64::from(self.limit.slots());
+        let services = self.view(now).length() as u64 + 1;
+        let drain = self.mean_service.mean() * services / u64::from(self.limit.slots());
         self.retry_after.refused(now, drain, is_load)
     }
 
-    const fn moment(&self, now: Time) -> Moment<'_> {
-        moment(now, self.pace, self.learning.values(), &self.requests)
+    const fn view(&self, now: Time) -> QueueView<'_> {
+        view(now, self.mean_service, self.learning.values(), &self.requests)
     }
 }
 
@@ -459,14 +459,14 @@ struct Served {
 }
 
 /// Creates the snapshot that the scheduler sees. This function exists in addition to
-/// [`Engine::moment`] so that the scheduler can be borrowed mutably at the same time.
-const fn moment<'a>(
+/// [`Engine::view`] so that the scheduler can be borrowed mutably at the same time.
+const fn view<'a>(
     now: Time,
-    pace: Pace,
+    mean_service: MeanService,
     values: &'a Values,
     requests: &'a Requests,
-) -> Moment<'a> {
-    Moment { now, mean_service: pace.mean(), values, requests }
+) -> QueueView<'a> {
+    QueueView { now, mean_service: mean_service.mean(), values, requests }
 }
 
 /// Returns whether requests of any class can be stopped. Computed once for all classes because

@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 use bywash_units::Time;
 
 use super::Engine;
-use crate::pace::Pace;
+use crate::mean_service::MeanService;
 use crate::request::ClassId;
 use crate::session::{Cursor, Remembered, Slice};
 use crate::value::Counts;
@@ -61,14 +61,14 @@ impl Engine {
     }
 
     /// Returns the mean service time of requests.
-    pub const fn pace(&self) -> Pace {
-        self.pace
+    pub const fn mean_service(&self) -> MeanService {
+        self.mean_service
     }
 
     /// Starts from an earlier measurement of the mean service time, until this engine's own
     /// measurements outweigh it. Call this before the first request; later it would undo what was
     /// learned since.
-    pub const fn restore_pace(&mut self, pace: Pace) {
-        self.pace = pace;
+    pub const fn restore_mean_service(&mut self, mean_service: MeanService) {
+        self.mean_service = mean_service;
     }
 }

@@ -34,7 +34,7 @@ use bywash_units::{Span, Time};
 
 use super::Engine;
 use crate::action::Action;
-use crate::limit::Way;
+use crate::limit::Completion;
 use crate::queue::State;
 use crate::reason::Reason;
 use crate::request::RequestId;
@@ -179,8 +179,8 @@ impl Engine {
                 }
                 self.requests.was_slow(now, id);
             }
-            self.take_back(now, id, since, Way::Void);
-            let retry_after = self.come_again(now, false);
+            self.take_back(now, id, since, Completion::Void);
+            let retry_after = self.retry_after(now, false);
             actions.push(Action::Terminate { id, reason: Reason::SlowClient, retry_after });
         }
     }

@@ -4,14 +4,14 @@ use alloc::vec::Vec;
 
 use bywash_units::{Span, Time};
 
-use super::{Engine, moment};
+use super::{Engine, view};
 use crate::action::Action;
-use crate::limit::Way;
+use crate::limit::Completion;
 use crate::queue::Waiting;
 use crate::reason::Reason;
 use crate::request::Bounds;
 use crate::request::{ClassId, RequestId, Standing};
-use crate::terminate::{Fate, Ran};
+use crate::terminate::{Ran, RunOutcome};
 
 /// The factor by which a preempted request must promise less than the one it makes room for. A
 /// request that promises nearly as much has already run for a while, and that work would be lost.
@@ -28,9 +28,9 @@ const WHILE: Span = Span::from_secs(10);
 impl Engine {
     /// Returns whether a running request is to be stopped before `new` has to wait too.
     fn is_pressed(&mut self, now: Time, new: RequestId) -> bool {
-        let moment = self.moment(now);
+        let view = self.view(now);
         let max_wait = self.options.max_wait.unwrap_or(Span::MAX);
-        let pressure = self.order.pressure(&moment, moment.waiting(new), max_wait);
+        let pressure = self.order.pressure(&view, view.waiting(new), max_wait);
         if pressure >= 1.0 {
             self.pressed = now + WHILE;
         }
@@ -46,7 +46,7 @@ impl Engine {
 
     /// Reports to the policy that the outcome of a request has nothing to do with load.
     pub(super) fn did_not_arrive(&mut self, now: Time, id: RequestId) {
-        let Waiting { stops_as, since, .. } = *self.moment(now).waiting(id);
+        let Waiting { stops_as, since, .. } = *self.view(now).waiting(id);
         self.terminate.left(stops_as, since);
     }
 
@@ -89,7 +89,7 @@ impl Engine {
         new: RequestId,
         actions: &mut Vec<Action>,
     ) -> bool {
-        let Waiting { standing, .. } = *self.moment(now).waiting(new);
+        let Waiting { standing, .. } = *self.view(now).waiting(new);
         // If the limit has fallen, stopping one request makes no room.
         let full = self.running == self.limit.slots();
         if !full || !self.stops || !self.requests.can_stop() || !self.is_pressed(now, new) {
@@ -125,9 +125,9 @@ impl Engine {
     /// Returns whether a second of service promises more than `than` for the request that gets the
     /// next slot: `new`, or a waiting one that goes before it.
     fn next_promises_more(&mut self, now: Time, new: RequestId, than: f64) -> bool {
-        let moment = moment(now, self.pace, self.learning.values(), &self.requests);
-        let next = self.order.goes_first(&moment, new);
-        let class = moment.waiting(next).class.index();
+        let view = view(now, self.mean_service, self.learning.values(), &self.requests);
+        let next = self.order.goes_first(&view, new);
+        let class = view.waiting(next).class.index();
         self.promise(now, class, Span::ZERO).is_some_and(|promise| promise > than)
     }
 
@@ -141,13 +141,13 @@ impl Engine {
     }
 
     fn stop(&mut self, now: Time, id: RequestId, since: Time, reason: Reason) -> Action {
-        let Waiting { class, stops_as, .. } = *self.moment(now).waiting(id);
+        let Waiting { class, stops_as, .. } = *self.view(now).waiting(id);
         let took = now.since(since);
         self.lost(now, id);
-        self.tell_ran(Ran { class: stops_as, took, fate: Fate::Stopped });
+        self.tell_ran(Ran { class: stops_as, took, outcome: RunOutcome::Stopped });
         self.learning.ran(class, took, false);
-        self.take_back(now, id, since, Way::Void);
-        Action::Terminate { id, reason, retry_after: self.come_again(now, true) }
+        self.take_back(now, id, since, Completion::Void);
+        Action::Terminate { id, reason, retry_after: self.retry_after(now, true) }
     }
 
     /// Returns how long a request of a class may run at present; `None` if requests of the class

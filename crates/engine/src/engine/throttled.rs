@@ -10,7 +10,7 @@ use crate::queue::State;
 use crate::reason::Reason;
 use crate::request::RuleId;
 use crate::request::{Request, RequestId, Tier};
-use crate::throttle::{Place, Rule};
+use crate::throttle::{LaneIndex, Rule};
 
 /// The share of the slots that goes to requests under rules although others wait.
 pub(super) const FLOOR: Share = Share::new(0.02);
@@ -39,13 +39,18 @@ impl Engine {
 
     /// Returns the lane of a request. A transaction has none, whatever the rule says: requests that
     /// bring revenue are not throttled.
-    pub(super) fn lane_of(&self, request: &Request) -> Option<Place> {
+    pub(super) fn lane_of(&self, request: &Request) -> Option<LaneIndex> {
         let browses = self.classes[request.class.index()].tier == Tier::Browse;
         request.rule.filter(|_| browses).and_then(|rule| self.lanes.of(rule))
     }
 
     /// Puts a request into a lane. Returns the action that refuses it if it may not wait there.
-    pub(super) fn enter_lane(&mut self, now: Time, id: RequestId, lane: Place) -> Option<Action> {
+    pub(super) fn enter_lane(
+        &mut self,
+        now: Time,
+        id: RequestId,
+        lane: LaneIndex,
+    ) -> Option<Action> {
         let principal = self.requests.waiting(id).principal;
         let has_slot = self.running < self.limit.slots() && !self.requests.wants_slot();
         let wait = self.lanes.push(now, lane, (id, principal), has_slot).err()?;

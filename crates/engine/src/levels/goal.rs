@@ -177,13 +177,13 @@ impl Controller {
     /// preference.
     pub(super) fn prefers<'w>(
         &mut self,
-        wishes: &'w [(LevelId, Grant)],
+        candidates: &'w [(LevelId, Grant)],
         age: impl Fn(Ticket) -> Span,
     ) -> Option<&'w (LevelId, Grant)> {
         match self {
             Self::None => None,
-            Self::Ratio(ratio) => ratio.prefers(wishes, age),
-            Self::Percentile(percentile) => percentile.prefers(wishes, age),
+            Self::Ratio(ratio) => ratio.prefers(candidates, age),
+            Self::Percentile(percentile) => percentile.prefers(candidates, age),
         }
     }
 

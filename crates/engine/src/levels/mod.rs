@@ -117,13 +117,13 @@ enum Admission {
 pub struct Levels {
     admission: Admission,
     /// The settings of each level.
-    terms: Vec<Level>,
+    settings: Vec<Level>,
     table: Table,
     stride: Stride,
     shares: Shares,
     controller: Controller,
     /// The request for which each level would use the next slot; a field only to reuse its memory.
-    wishes: Vec<(LevelId, Grant)>,
+    candidates: Vec<(LevelId, Grant)>,
 }
 
 impl Levels {
@@ -156,8 +156,8 @@ impl Levels {
             stride: Stride::new(levels.iter().map(|level| level.weight)),
             shares: Shares::new(levels.iter().map(|level| level.floor)),
             controller: Controller::new(goal),
-            wishes: Vec::with_capacity(levels.len()),
-            terms: levels,
+            candidates: Vec::with_capacity(levels.len()),
+            settings: levels,
         }
     }
 
@@ -168,7 +168,7 @@ impl Levels {
 
     /// Adds a request. It waits until [`Levels::grant`] says that it begins.
     pub fn arrive(&mut self, now: Time, level: LevelId) -> Result<Ticket, Full> {
-        let queue = self.terms[level.0].queue;
+        let queue = self.settings[level.0].queue;
         if self.table.waiting(level) >= queue && (queue > 0 || !self.has_room()) {
             return Err(Full);
         }
@@ -214,7 +214,7 @@ impl Levels {
     pub fn pressed(&self) -> bool {
         let wants = |(index, level): (usize, &Level)| self.table.candidate(LevelId(index), level);
         let scarce = matches!(self.admission, Admission::Slots(_));
-        scarce && self.terms.iter().enumerate().any(|each| wants(each).is_some())
+        scarce && self.settings.iter().enumerate().any(|each| wants(each).is_some())
     }
 
     /// Takes back a slot that a running request has used for `used`.
@@ -267,32 +267,32 @@ impl Levels {
     }
 
     fn running(&self) -> usize {
-        (0..self.terms.len()).map(|level| self.table.running(LevelId(level))).sum()
+        (0..self.settings.len()).map(|level| self.table.running(LevelId(level))).sum()
     }
 
     /// Returns the level that gets the next slot, and the request that it is for.
     fn chosen(&mut self, now: Time) -> Option<(LevelId, Grant)> {
         let candidate = |index: usize| {
             let level = LevelId(index);
-            self.table.candidate(level, &self.terms[index]).map(|grant| (level, grant))
+            self.table.candidate(level, &self.settings[index]).map(|grant| (level, grant))
         };
-        self.wishes.clear();
-        self.wishes.extend((0..self.terms.len()).filter_map(candidate));
-        if self.wishes.len() < 2 {
-            return self.wishes.first().copied();
+        self.candidates.clear();
+        self.candidates.extend((0..self.settings.len()).filter_map(candidate));
+        if self.candidates.len() < 2 {
+            return self.candidates.first().copied();
         }
         let age = |ticket: Ticket| self.table.age(now, ticket);
-        let starved = self.wishes.iter().find(|(level, _)| self.shares.starved(*level));
-        let by_goal = self.controller.prefers(&self.wishes, age);
-        let by_stride = || self.wishes.iter().min_by(|a, b| self.stride.before(a.0, b.0));
+        let starved = self.candidates.iter().find(|(level, _)| self.shares.starved(*level));
+        let by_goal = self.controller.prefers(&self.candidates, age);
+        let by_stride = || self.candidates.iter().min_by(|a, b| self.stride.before(a.0, b.0));
         starved.or(by_goal).or_else(by_stride).copied()
     }
 
     /// Returns the next grant under parity: another thread for a request that wants one, or else
     /// the request that came first.
     fn next_in_line(&self, now: Time, places: u32) -> Option<Grant> {
-        let levels = || (0..self.terms.len()).map(LevelId);
-        let wider = |level: LevelId| self.table.wanting(level, self.terms[level.0].max_threads);
+        let levels = || (0..self.settings.len()).map(LevelId);
+        let wider = |level: LevelId| self.table.wanting(level, self.settings[level.0].max_threads);
         let first = || {
             let first = levels().filter_map(|level| self.table.first(level));
             first.max_by_key(|ticket| self.table.age(now, *ticket)).map(Grant::Begin)

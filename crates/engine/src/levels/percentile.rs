@@ -66,13 +66,13 @@ impl Percentile {
 
     pub(super) fn prefers<'w>(
         &self,
-        wishes: &'w [(LevelId, Grant)],
+        candidates: &'w [(LevelId, Grant)],
         age: impl Fn(Ticket) -> Span,
     ) -> Option<&'w (LevelId, Grant)> {
-        let due = |wish: &&(LevelId, Grant)| {
-            wish.0 == self.level && age(wish.1.ticket()).as_secs_f64() >= self.allowance
+        let due = |candidate: &&(LevelId, Grant)| {
+            candidate.0 == self.level && age(candidate.1.ticket()).as_secs_f64() >= self.allowance
         };
-        wishes.iter().find(due)
+        candidates.iter().find(due)
     }
 
     pub(super) fn ended(&mut self, now: Time, ended: &Occupant) {

@@ -86,13 +86,15 @@ impl Ratio {
 
     pub(super) fn prefers<'w>(
         &mut self,
-        wishes: &'w [(LevelId, Grant)],
+        candidates: &'w [(LevelId, Grant)],
         age: impl Fn(Ticket) -> Span,
     ) -> Option<&'w (LevelId, Grant)> {
         self.contests += 1;
         let weight = |level| if level == self.fast { self.weight } else { 1.0 };
-        let pull = |wish: &&(LevelId, Grant)| weight(wish.0) * age(wish.1.ticket()).as_secs_f64();
-        wishes.iter().max_by(|a, b| pull(a).total_cmp(&pull(b)))
+        let pull = |candidate: &&(LevelId, Grant)| {
+            weight(candidate.0) * age(candidate.1.ticket()).as_secs_f64()
+        };
+        candidates.iter().max_by(|a, b| pull(a).total_cmp(&pull(b)))
     }
 
     pub(super) fn ended(&mut self, now: Time, ended: &Occupant) {

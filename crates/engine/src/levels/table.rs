@@ -76,8 +76,8 @@ impl Table {
     pub(super) fn leave(&mut self, ticket: Ticket) {
         let level = self.level(ticket);
         let waiting = &mut self.levels[level.0].waiting;
-        if let Some(place) = waiting.iter().position(|one| *one == ticket) {
-            waiting.remove(place);
+        if let Some(index) = waiting.iter().position(|one| *one == ticket) {
+            waiting.remove(index);
             self.vacant.push(ticket);
         }
     }

@@ -7,7 +7,7 @@
 use bywash_units::{Span, Time};
 
 use super::LimitSettings;
-use super::{Ended, Limit, Load, Range, Way};
+use super::{Completion, Ended, Limit, Load, Range};
 
 /// Additive increase, multiplicative decrease.
 #[derive(Debug)]
@@ -37,10 +37,10 @@ impl Limit for Aimd {
     }
 
     fn ended(&mut self, _: Time, load: Load, ended: Ended) {
-        let dropped = match ended.way {
-            Way::Answered => ended.took > self.too_slow,
-            Way::TimedOut => true,
-            Way::Left | Way::Void => return,
+        let dropped = match ended.completion {
+            Completion::Answered => ended.took > self.too_slow,
+            Completion::TimedOut => true,
+            Completion::Left | Completion::Void => return,
         };
         let slots = f64::from(self.slots);
         if dropped {

@@ -83,12 +83,12 @@ pub struct Ended {
     /// How long the request held its slot.
     pub took: Span,
     /// The kind of measurement that this is.
-    pub way: Way,
+    pub completion: Completion,
 }
 
 /// The kind of measurement that a request's running time is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Completion {
     /// The request was answered: a measurement.
     Answered,
     /// The application took longer than allowed, which counts as if it had dropped the request.

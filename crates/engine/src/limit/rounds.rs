@@ -6,7 +6,7 @@
 
 use bywash_units::{Span, Time};
 
-use super::{Ended, Load, Way};
+use super::{Completion, Ended, Load};
 
 /// The minimum number of answers in a round.
 const LEAST: u32 = 10;
@@ -43,17 +43,17 @@ impl Rounds {
     pub(super) fn ended(&mut self, now: Time, load: Load, ended: Ended) -> Option<Round> {
         let began = *self.began.get_or_insert(now);
         self.most_running = self.most_running.max(load.running);
-        match ended.way {
-            Way::Answered => {
+        match ended.completion {
+            Completion::Answered => {
                 self.answers += 1;
                 self.took += ended.took;
             }
-            Way::TimedOut => {
+            Completion::TimedOut => {
                 self.answers += 1;
                 self.took += ended.took;
                 self.dropped = true;
             }
-            Way::Left | Way::Void => return None,
+            Completion::Left | Completion::Void => return None,
         }
         if self.answers < LEAST || now.since(began) < self.length {
             return None;
@@ -76,7 +76,7 @@ mod tests {
     const LOAD: Load = Load { running: 3, is_full: true };
 
     fn answer(took: u64) -> Ended {
-        Ended { class: ClassId(0), took: Span::from_millis(took), way: Way::Answered }
+        Ended { class: ClassId(0), took: Span::from_millis(took), completion: Completion::Answered }
     }
 
     fn at(millis: u64) -> Time {
@@ -98,11 +98,11 @@ mod tests {
     #[test]
     fn who_left_is_no_answer_and_who_was_too_late_is_a_drop() {
         let mut rounds = Rounds::new(Span::from_millis(1));
-        let void = Ended { way: Way::Void, ..answer(9_000) };
+        let void = Ended { completion: Completion::Void, ..answer(9_000) };
         for _ in 0..20 {
             assert_eq!(rounds.ended(at(500), LOAD, void), None);
         }
-        let late = Ended { way: Way::TimedOut, ..answer(100) };
+        let late = Ended { completion: Completion::TimedOut, ..answer(100) };
         let last = (0..10).find_map(|_| rounds.ended(at(900), LOAD, late));
         assert_eq!(last.map(|round| round.dropped), Some(true));
     }

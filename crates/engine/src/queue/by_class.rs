@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use bywash_units::{Span, Utility};
 
 use super::OrderSettings;
-use super::{Moment, Order, Push, Waiting, pressure};
+use super::{Order, Push, QueueView, Waiting, pressure};
 use crate::event::{Meter, Reading};
 use crate::overload::Thresholds;
 use crate::reason::Reason;
@@ -51,11 +51,11 @@ impl ByClass {
     }
 
     /// Returns the queue of this tier with the largest `length × utility`; the first of equals.
-    fn largest(&self, moment: &Moment<'_>, tier: Tier) -> Option<usize> {
+    fn largest(&self, view: &QueueView<'_>, tier: Tier) -> Option<usize> {
         let mut best = None;
         let mut most = -1.0;
         for (index, queue) in self.queues.iter().enumerate() {
-            let length = moment.length_of(index);
+            let length = view.length_of(index);
             let priority = f64::from(length) * queue.utility.get();
             if queue.tier == tier && length > 0 && priority > most {
                 (best, most) = (Some(index), priority);
@@ -65,9 +65,9 @@ impl ByClass {
     }
 
     /// Returns the queue that gets the next slot.
-    fn first(&self, moment: &Moment<'_>) -> Option<usize> {
-        let transact = self.largest(moment, Tier::Transact);
-        transact.or_else(|| self.largest(moment, Tier::Browse))
+    fn first(&self, view: &QueueView<'_>) -> Option<usize> {
+        let transact = self.largest(view, Tier::Transact);
+        transact.or_else(|| self.largest(view, Tier::Browse))
     }
 
     /// Returns whether the newest request of this queue goes first.
@@ -77,37 +77,37 @@ impl ByClass {
 }
 
 impl Order for ByClass {
-    fn push(&mut self, moment: &Moment<'_>, id: RequestId) -> Push {
-        let class = moment.waiting(id).class.index();
-        if moment.length_of(class) >= self.queues[class].places {
+    fn push(&mut self, view: &QueueView<'_>, id: RequestId) -> Push {
+        let class = view.waiting(id).class.index();
+        if view.length_of(class) >= self.queues[class].places {
             return Push::Refused(Reason::QueueFull);
         }
         Push::Queued
     }
 
-    fn pop(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)> {
-        let class = self.first(moment)?;
+    fn pop(&mut self, view: &QueueView<'_>) -> Option<(RequestId, Reason)> {
+        let class = self.first(view)?;
         let newest = self.serves_newest_of(class);
-        let next = if newest { moment.newest_of(class) } else { moment.oldest_of(class) };
+        let next = if newest { view.newest_of(class) } else { view.oldest_of(class) };
         next.map(|id| (id, Reason::Best))
     }
 
-    fn goes_first(&mut self, moment: &Moment<'_>, new: RequestId) -> RequestId {
-        let own = moment.waiting(new).class.index();
+    fn goes_first(&mut self, view: &QueueView<'_>, new: RequestId) -> RequestId {
+        let own = view.waiting(new).class.index();
         let is_ahead = |class: usize| {
             self.queues[own].tier == Tier::Transact && self.queues[class].tier == Tier::Browse
         };
-        match self.first(moment) {
+        match self.first(view) {
             Some(class) if class == own && self.serves_newest_of(own) || is_ahead(class) => new,
-            Some(class) if self.serves_newest_of(class) => moment.newest_of(class).unwrap_or(new),
-            Some(class) => moment.oldest_of(class).unwrap_or(new),
+            Some(class) if self.serves_newest_of(class) => view.newest_of(class).unwrap_or(new),
+            Some(class) => view.oldest_of(class).unwrap_or(new),
             None => new,
         }
     }
 
-    fn pressure(&self, moment: &Moment<'_>, waiting: &Waiting, _: Span) -> f64 {
+    fn pressure(&self, view: &QueueView<'_>, waiting: &Waiting, _: Span) -> f64 {
         let index = waiting.class.index();
-        pressure(moment.length_of(index) as usize, self.queues[index].places as usize)
+        pressure(view.length_of(index) as usize, self.queues[index].places as usize)
     }
 
     fn read(&mut self, reading: Reading) {

@@ -107,7 +107,7 @@ pub enum Repeats {
 
 /// A snapshot of the engine, which a scheduler sees when it decides.
 #[derive(Clone, Copy, Debug)]
-pub struct Moment<'a> {
+pub struct QueueView<'a> {
     /// The present time.
     pub now: Time,
     /// The recent mean service time; zero while unknown.
@@ -117,7 +117,7 @@ pub struct Moment<'a> {
     pub(crate) requests: &'a Requests,
 }
 
-impl Moment<'_> {
+impl QueueView<'_> {
     /// Returns the facts about a waiting request.
     pub fn waiting(&self, id: RequestId) -> &Waiting {
         self.requests.waiting(id)
@@ -212,20 +212,20 @@ pub enum Push {
     /// The request is refused, for this reason.
     Refused(Reason),
     /// The request waits. This other request, which was worse, is evicted for this reason.
-    PushedOut(RequestId, Reason),
+    Evicted(RequestId, Reason),
 }
 
 /// A scheduler: a policy that orders waiting requests.
 ///
-/// The engine keeps the waiting requests by arrival and by class and shows them in the [`Moment`].
-/// A scheduler keeps only what it needs beyond that. A request that is being pushed is not yet in
-/// the moment; a request that is being removed still is.
+/// The engine keeps the waiting requests by arrival and by class and shows them in the
+/// [`QueueView`]. A scheduler keeps only what it needs beyond that. A request that is being pushed
+/// is not yet in the view; a request that is being removed still is.
 pub trait Order: Send {
     /// Returns the reason to reject a request that arrives while a slot is free, or `None` to let
     /// it run. A rejected request is shed. A scheduler that only decides which request is next
     /// rejects none here; an admission control may.
-    fn turn_away(&mut self, moment: &Moment<'_>, id: RequestId) -> Option<Reason> {
-        let _ = (moment, id);
+    fn reject(&mut self, view: &QueueView<'_>, id: RequestId) -> Option<Reason> {
+        let _ = (view, id);
         None
     }
 
@@ -235,42 +235,42 @@ pub trait Order: Send {
     }
 
     /// Decides whether an arriving request may wait.
-    fn push(&mut self, moment: &Moment<'_>, id: RequestId) -> Push;
+    fn push(&mut self, view: &QueueView<'_>, id: RequestId) -> Push;
 
     /// Chooses the request that gets a free slot; it no longer waits. Returns `None` if no request
     /// waits.
-    fn pop(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)>;
+    fn pop(&mut self, view: &QueueView<'_>) -> Option<(RequestId, Reason)>;
 
     /// Returns a waiting request that is to get no slot any more, and the reason. The engine calls
     /// this before it gives a slot, until the answer is `None`. The request is shed, and the
     /// scheduler forgets it here.
-    fn discard(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)> {
-        let _ = moment;
+    fn discard(&mut self, view: &QueueView<'_>) -> Option<(RequestId, Reason)> {
+        let _ = view;
         None
     }
 
     /// Forgets a waiting request that has left the queue.
-    fn remove(&mut self, moment: &Moment<'_>, id: RequestId) {
-        let _ = (moment, id);
+    fn remove(&mut self, view: &QueueView<'_>, id: RequestId) {
+        let _ = (view, id);
     }
 
     /// Forgets a waiting request whose client has left.
-    fn departed(&mut self, moment: &Moment<'_>, id: RequestId) {
-        self.remove(moment, id);
+    fn departed(&mut self, view: &QueueView<'_>, id: RequestId) {
+        self.remove(view, id);
     }
 
     /// Returns how near the queue is to losing requests like this one, from 0 to 1 and above:
     /// because places run out, or because requests have waited for a considerable part of the
     /// median patience or of `max_wait`. Returns 0 if the scheduler does not estimate it.
-    fn pressure(&self, moment: &Moment<'_>, waiting: &Waiting, max_wait: Span) -> f64 {
-        let _ = (moment, waiting, max_wait);
+    fn pressure(&self, view: &QueueView<'_>, waiting: &Waiting, max_wait: Span) -> f64 {
+        let _ = (view, waiting, max_wait);
         0.0
     }
 
     /// Returns the request that would get a slot if `new`, which has not been queued yet, waited
     /// too.
-    fn goes_first(&mut self, moment: &Moment<'_>, new: RequestId) -> RequestId {
-        let _ = moment;
+    fn goes_first(&mut self, view: &QueueView<'_>, new: RequestId) -> RequestId {
+        let _ = view;
         new
     }
 

@@ -28,7 +28,7 @@
 //!
 //! **Unfinished requests.** A stranger's request whose body has not been received completely may
 //! hold a slot while its client sends. Such requests wait behind the others, and together they hold
-//! no more than half of the slots ([`Moment::unfinished_is_full`]), even if slots are free. So a
+//! no more than half of the slots ([`QueueView::unfinished_is_full`]), even if slots are free. So a
 //! complete request finds a slot at once although many uploads have just begun and it is too early
 //! to know which clients are slow.
 
@@ -43,7 +43,7 @@ use super::departures::Departures;
 use super::floor::Floor;
 use super::occupied::Occupied;
 use super::principals::Principals;
-use super::{Behaved, Moment, Order, Push, Repeats, Waiting, pressure};
+use super::{Behaved, Order, Push, QueueView, Repeats, Waiting, pressure};
 use crate::event::{Meter, Reading};
 use crate::lists::Lists;
 use crate::overload::{Detector, GROUPS};
@@ -165,8 +165,8 @@ impl<R: Ranking> Ranked<R> {
     }
 
     /// Returns the cell that a request belongs to.
-    fn cell_of(&self, moment: &Moment<'_>, waiting: &Waiting) -> usize {
-        let group = match moment.behaved(waiting) {
+    fn cell_of(&self, view: &QueueView<'_>, waiting: &Waiting) -> usize {
+        let group = match view.behaved(waiting) {
             Behaved::Well => waiting.unfinished.then_some(Group::Unfinished),
             Behaved::Unknown => Some(Group::Unknown),
             Behaved::Insistent => Some(Group::Insistent),
@@ -184,17 +184,17 @@ impl<R: Ranking> Ranked<R> {
     }
 
     /// Ranks the cells again if the values that they rank by have changed.
-    fn follow(&mut self, moment: &Moment<'_>) {
-        let was_attacked = core::mem::replace(&mut self.attacked, moment.is_attacked());
+    fn follow(&mut self, view: &QueueView<'_>) {
+        let was_attacked = core::mem::replace(&mut self.attacked, view.is_attacked());
         if self.attacked != was_attacked {
-            self.regroup(moment);
+            self.regroup(view);
         }
-        let Some(Ranks { mut cells, regrouped }) = self.ranking.order(moment.values) else {
+        let Some(Ranks { mut cells, regrouped }) = self.ranking.order(view.values) else {
             return;
         };
         cells.extend((self.behind.first()..self.rank.len()).map(|cell| cell as u32));
         if regrouped {
-            self.regroup(moment);
+            self.regroup(view);
         }
         self.occupied = Occupied::none(cells.len());
         for (rank, cell) in cells.iter().enumerate() {
@@ -206,7 +206,7 @@ impl<R: Ranking> Ranked<R> {
 
     /// Moves waiting requests to the cells where they belong now, in the order of arrival: the
     /// oldest [`MOST_REGROUPED`] of each list.
-    fn regroup(&mut self, moment: &Moment<'_>) {
+    fn regroup(&mut self, view: &QueueView<'_>) {
         let groups = [Group::Unfinished, Group::Unknown, Group::Insistent, Group::Slow];
         let behind = groups.into_iter().flat_map(|group| self.behind.both(group));
         let behind = behind.map(|cell| self.cells.iter(cell).take(MOST_REGROUPED).collect());
@@ -214,12 +214,12 @@ impl<R: Ranking> Ranked<R> {
             .map(|group| self.groups.iter(group).take(MOST_REGROUPED).collect::<Vec<_>>());
         let all: Vec<Vec<RequestId>> = standings.chain(behind).collect();
         for id in all.into_iter().flatten() {
-            self.changes_cell(moment, id, self.cell_of(moment, moment.waiting(id)));
+            self.changes_cell(view, id, self.cell_of(view, view.waiting(id)));
         }
     }
 
     /// Moves a request from its present cell to the back of another.
-    fn changes_cell(&mut self, moment: &Moment<'_>, id: RequestId, cell: usize) {
+    fn changes_cell(&mut self, view: &QueueView<'_>, id: RequestId, cell: usize) {
         let before = self.cells.remove(id);
         if let Some(before) = before {
             self.occupied.set(self.rank[before], self.cells.length(before) > 0);
@@ -227,57 +227,57 @@ impl<R: Ranking> Ranked<R> {
         self.cells.push_back(cell, id);
         self.occupied.set(self.rank[cell], true);
         let is_ahead = |cell: usize| cell < self.behind.first();
-        let group = self.ranking.group(moment.waiting(id));
+        let group = self.ranking.group(view.waiting(id));
         match (before.is_some_and(is_ahead), is_ahead(cell)) {
             (false, true) => self.groups.push_back(group, id),
-            (true, false) => self.leave_group(moment, id),
+            (true, false) => self.leave_group(view, id),
             (true, true) | (false, false) => {}
         }
     }
 
-    fn leave_group(&mut self, moment: &Moment<'_>, id: RequestId) {
-        let group = self.ranking.group(moment.waiting(id));
+    fn leave_group(&mut self, view: &QueueView<'_>, id: RequestId) {
+        let group = self.ranking.group(view.waiting(id));
         self.groups.remove(id);
         if self.groups.length(group) == 0 {
-            self.newest_first_in(moment, group);
+            self.newest_first_in(view, group);
         }
     }
 
     /// Looks at the age of the group's oldest request. Returns whether the newest of this group go
     /// first.
-    fn newest_first_in(&mut self, moment: &Moment<'_>, group: usize) -> bool {
-        let head = self.groups.front(group).map(|id| moment.age(id));
-        self.detector.look(moment.now, group, head, moment.mean_service)
+    fn newest_first_in(&mut self, view: &QueueView<'_>, group: usize) -> bool {
+        let head = self.groups.front(group).map(|id| view.age(id));
+        self.detector.look(view.now, group, head, view.mean_service)
     }
 
     /// Returns whether the newest requests of the group of this one go first.
-    fn newest_first_with(&mut self, moment: &Moment<'_>, id: RequestId) -> bool {
-        let group = self.ranking.group(moment.waiting(id));
-        self.newest_first_in(moment, group)
+    fn newest_first_with(&mut self, view: &QueueView<'_>, id: RequestId) -> bool {
+        let group = self.ranking.group(view.waiting(id));
+        self.newest_first_in(view, group)
     }
 
     /// Returns a request of the cells with this rank: the next to serve, or else the first to
     /// evict.
-    fn end_of(&mut self, moment: &Moment<'_>, rank: u32, to_serve: bool) -> Option<RequestId> {
+    fn end_of(&mut self, view: &QueueView<'_>, rank: u32, to_serve: bool) -> Option<RequestId> {
         let Some([complete, unfinished]) = self.behind.pair(rank) else {
-            return self.end_of_cell(moment, self.cell[rank as usize] as usize, to_serve);
+            return self.end_of_cell(view, self.cell[rank as usize] as usize, to_serve);
         };
-        let may_run = !to_serve || !moment.unfinished_is_full();
-        let one = self.end_of_cell(moment, complete, to_serve);
-        let other = if may_run { self.end_of_cell(moment, unfinished, to_serve) } else { None };
+        let may_run = !to_serve || !view.unfinished_is_full();
+        let one = self.end_of_cell(view, complete, to_serve);
+        let other = if may_run { self.end_of_cell(view, unfinished, to_serve) } else { None };
         let (Some(one), Some(other)) = (one, other) else { return one.or(other) };
-        let newest = self.newest_first_with(moment, one);
-        let is_older = moment.waiting(one).since <= moment.waiting(other).since;
+        let newest = self.newest_first_with(view, one);
+        let is_older = view.waiting(one).since <= view.waiting(other).since;
         Some(if is_older == (newest == to_serve) { other } else { one })
     }
 
     fn end_of_cell(
         &mut self,
-        moment: &Moment<'_>,
+        view: &QueueView<'_>,
         cell: usize,
         to_serve: bool,
     ) -> Option<RequestId> {
-        let newest = self.newest_first_with(moment, self.cells.front(cell)?);
+        let newest = self.newest_first_with(view, self.cells.front(cell)?);
         if newest == to_serve { self.cells.back(cell) } else { self.cells.front(cell) }
     }
 
@@ -287,19 +287,19 @@ impl<R: Ranking> Ranked<R> {
     /// same class would get every floor dispatch. Slow and insistent holders have no part in the
     /// floor share: the oldest [`MOST_SET_BACK`] requests of each class are searched for those of
     /// other holders.
-    fn longest_waiting(&mut self, moment: &Moment<'_>) -> Option<RequestId> {
+    fn longest_waiting(&mut self, view: &QueueView<'_>) -> Option<RequestId> {
         let mut longest: Option<(Time, RequestId)> = None;
         for class in 0..self.last_slot.len() {
-            let Some(head) = moment.oldest_of(class) else { continue };
-            let since = moment.waiting(head).since.max(self.last_slot[class]);
+            let Some(head) = view.oldest_of(class) else { continue };
+            let since = view.waiting(head).since.max(self.last_slot[class]);
             if longest.is_some_and(|(before, _)| before <= since) {
                 continue;
             }
-            let newest_first = self.newest_first_with(moment, head);
-            let newest = moment.newest_of(class).filter(|_| newest_first);
-            let oldest = moment.of_class(class).take(MOST_SET_BACK);
+            let newest_first = self.newest_first_with(view, head);
+            let newest = view.newest_of(class).filter(|_| newest_first);
+            let oldest = view.of_class(class).take(MOST_SET_BACK);
             let may = |id: &RequestId| {
-                moment.behaved(moment.waiting(*id)) <= Behaved::Unknown && moment.may_run(*id)
+                view.behaved(view.waiting(*id)) <= Behaved::Unknown && view.may_run(*id)
             };
             if let Some(id) = newest.into_iter().chain(oldest).find(may) {
                 longest = Some((since, id));
@@ -308,29 +308,29 @@ impl<R: Ranking> Ranked<R> {
         longest.map(|(_, id)| id)
     }
 
-    fn insert(&mut self, moment: &Moment<'_>, id: RequestId) {
-        self.enter_cell(moment, id);
-        self.principals.add(moment.waiting(id).principal);
+    fn insert(&mut self, view: &QueueView<'_>, id: RequestId) {
+        self.enter_cell(view, id);
+        self.principals.add(view.waiting(id).principal);
     }
 
-    fn enter_cell(&mut self, moment: &Moment<'_>, id: RequestId) {
-        let cell = self.cell_of(moment, moment.waiting(id));
-        self.changes_cell(moment, id, cell);
+    fn enter_cell(&mut self, view: &QueueView<'_>, id: RequestId) {
+        let cell = self.cell_of(view, view.waiting(id));
+        self.changes_cell(view, id, cell);
     }
 
-    fn leave_cell(&mut self, moment: &Moment<'_>, id: RequestId) -> bool {
+    fn leave_cell(&mut self, view: &QueueView<'_>, id: RequestId) -> bool {
         let Some(cell) = self.cells.remove(id) else { return false };
         if self.cells.length(cell) == 0 {
             self.occupied.set(self.rank[cell], false);
         }
-        self.leave_group(moment, id);
+        self.leave_group(view, id);
         true
     }
 
     /// Returns the best rank with a request that may have a slot.
-    fn best(&self, moment: &Moment<'_>) -> Option<u32> {
+    fn best(&self, view: &QueueView<'_>) -> Option<u32> {
         let mut rank = self.occupied.from(0)?;
-        while self.behind.is_unfinished(rank) && moment.unfinished_is_full() {
+        while self.behind.is_unfinished(rank) && view.unfinished_is_full() {
             rank = self.occupied.from(rank + 1)?;
         }
         Some(rank)
@@ -338,57 +338,57 @@ impl<R: Ranking> Ranked<R> {
 
     /// Returns the best request whose holder has room in its share of the slots. Requests before it
     /// are set back, and requests that now rank elsewhere change their cells.
-    fn best_within_share(&mut self, moment: &Moment<'_>) -> Option<RequestId> {
-        self.readmit(moment);
+    fn best_within_share(&mut self, view: &QueueView<'_>) -> Option<RequestId> {
+        self.readmit(view);
         for _ in 0..MOST_SET_BACK {
-            let best = self.best(moment)?;
-            let id = self.end_of(moment, best, true)?;
-            let waiting = moment.waiting(id);
+            let best = self.best(view)?;
+            let id = self.end_of(view, best, true)?;
+            let waiting = view.waiting(id);
             let pair = self.behind.pair(best);
             let policy = self.cell[best as usize] as usize;
             let cell = pair.map_or(policy, |pair| pair[usize::from(waiting.unfinished)]);
-            let belongs = self.cell_of(moment, waiting);
+            let belongs = self.cell_of(view, waiting);
             let set_back = self.behind.cell(Group::SetBack, waiting.unfinished);
             let goes = if cell == set_back {
                 return Some(id);
             } else if belongs != cell {
                 belongs
-            } else if cell < set_back && moment.exceeds_share(id, self.running_share) {
+            } else if cell < set_back && view.exceeds_share(id, self.running_share) {
                 set_back
             } else {
                 return Some(id);
             };
-            self.changes_cell(moment, id, goes);
+            self.changes_cell(view, id, goes);
         }
-        let best = self.best(moment)?;
-        self.end_of(moment, best, true)
+        let best = self.best(view)?;
+        self.end_of(view, best, true)
     }
 
     /// Returns a set-back request to its own rank: the first one whose holder now has room.
-    fn readmit(&mut self, moment: &Moment<'_>) {
+    fn readmit(&mut self, view: &QueueView<'_>) {
         let share = self.running_share;
-        let has_room = |id: &RequestId| !moment.exceeds_share(*id, share);
+        let has_room = |id: &RequestId| !view.exceeds_share(*id, share);
         let cells = self.behind.both(Group::SetBack);
         let set_back = |cell| self.cells.iter(cell).take(MOST_SET_BACK).find(has_room);
         if let Some(id) = cells.into_iter().find_map(set_back) {
-            self.leave_cell(moment, id);
-            self.enter_cell(moment, id);
+            self.leave_cell(view, id);
+            self.enter_cell(view, id);
         }
     }
 
     /// Returns the request that has to go so that `id` can wait, and the reason. It may be `id`
     /// itself.
-    fn push_out(&mut self, moment: &Moment<'_>, id: RequestId) -> (RequestId, Reason) {
-        let waiting = moment.waiting(id);
-        let arriving = self.rank[self.cell_of(moment, waiting)];
+    fn victim(&mut self, view: &QueueView<'_>, id: RequestId) -> (RequestId, Reason) {
+        let waiting = view.waiting(id);
+        let arriving = self.rank[self.cell_of(view, waiting)];
         let worst = self.occupied.worst();
         let worst = worst.filter(|worst| self.behind.level(*worst) >= self.behind.level(arriving));
         let out = worst.and_then(|worst| {
-            let newest = self.newest_first_with(moment, id);
+            let newest = self.newest_first_with(view, id);
             // The arriving request is the newest among equals, so it is the worst only if the
             // oldest go first.
             let is_worse = self.behind.level(worst) > self.behind.level(arriving) || newest;
-            is_worse.then(|| self.end_of(moment, worst, false)).flatten().map(|out| (out, worst))
+            is_worse.then(|| self.end_of(view, worst, false)).flatten().map(|out| (out, worst))
         });
         let (out, rank) = out.unwrap_or((id, arriving));
         let reason = match self.cell[rank as usize] as usize {
@@ -399,22 +399,22 @@ impl<R: Ranking> Ranked<R> {
         (out, reason)
     }
 
-    fn admit(&mut self, moment: &Moment<'_>, id: RequestId) -> Push {
-        if self.principals.of(moment.waiting(id).principal) >= self.principal_cap {
+    fn admit(&mut self, view: &QueueView<'_>, id: RequestId) -> Push {
+        if self.principals.of(view.waiting(id).principal) >= self.principal_cap {
             return Push::Refused(Reason::PrincipalCap);
         }
         if self.cells.total() < self.capacity {
-            self.insert(moment, id);
+            self.insert(view, id);
             return Push::Queued;
         }
-        let (out, reason) = self.push_out(moment, id);
+        let (out, reason) = self.victim(view, id);
         if out == id {
             return Push::Refused(reason);
         }
-        self.departures.waited(moment.age(out), false);
-        self.remove(moment, out);
-        self.insert(moment, id);
-        Push::PushedOut(out, reason)
+        self.departures.waited(view.age(out), false);
+        self.remove(view, out);
+        self.insert(view, id);
+        Push::Evicted(out, reason)
     }
 }
 
@@ -424,54 +424,54 @@ impl<R: Ranking> Order for Ranked<R> {
         self.detector.left(standing.index(), Span::ZERO);
     }
 
-    fn push(&mut self, moment: &Moment<'_>, id: RequestId) -> Push {
-        self.follow(moment);
-        let push = self.admit(moment, id);
+    fn push(&mut self, view: &QueueView<'_>, id: RequestId) -> Push {
+        self.follow(view);
+        let push = self.admit(view, id);
         // A principal that asks for too much at once is not evidence of load.
         if push != Push::Refused(Reason::PrincipalCap) {
-            self.detector.arrived(moment.now, push != Push::Queued);
+            self.detector.arrived(view.now, push != Push::Queued);
         }
         if !matches!(push, Push::Queued | Push::Refused(Reason::PrincipalCap)) {
-            self.departures.was_full(moment.now);
+            self.departures.was_full(view.now);
         }
         push
     }
 
-    fn pop(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)> {
-        self.follow(moment);
-        self.best(moment)?;
-        let floor = if self.floor.due() { self.longest_waiting(moment) } else { None };
+    fn pop(&mut self, view: &QueueView<'_>) -> Option<(RequestId, Reason)> {
+        self.follow(view);
+        self.best(view)?;
+        let floor = if self.floor.due() { self.longest_waiting(view) } else { None };
         let (id, reason) = match floor {
             Some(id) => (id, Reason::FloorShare),
-            None => (self.best_within_share(moment)?, Reason::Best),
+            None => (self.best_within_share(view)?, Reason::Best),
         };
-        let waiting = moment.waiting(id);
-        self.last_slot[waiting.class.index()] = moment.now;
-        self.detector.left(self.ranking.group(waiting), moment.age(id));
-        self.departures.waited(moment.age(id), false);
-        self.remove(moment, id);
+        let waiting = view.waiting(id);
+        self.last_slot[waiting.class.index()] = view.now;
+        self.detector.left(self.ranking.group(waiting), view.age(id));
+        self.departures.waited(view.age(id), false);
+        self.remove(view, id);
         Some((id, reason))
     }
 
-    fn discard(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)> {
+    fn discard(&mut self, view: &QueueView<'_>) -> Option<(RequestId, Reason)> {
         let not_transactions = Standing::Transaction.index() + 1..GROUPS;
         let old = not_transactions.filter_map(|group| self.groups.front(group));
         let id =
-            old.into_iter().find(|id| self.departures.presume_gone(moment.now, moment.age(*id)))?;
+            old.into_iter().find(|id| self.departures.presume_gone(view.now, view.age(*id)))?;
         // A client that is presumed gone is no evidence of patience: it could not be seen to be
         // there.
-        self.remove(moment, id);
+        self.remove(view, id);
         Some((id, Reason::WaitedTooLong))
     }
 
-    fn departed(&mut self, moment: &Moment<'_>, id: RequestId) {
-        self.departures.waited(moment.age(id), true);
-        self.remove(moment, id);
+    fn departed(&mut self, view: &QueueView<'_>, id: RequestId) {
+        self.departures.waited(view.age(id), true);
+        self.remove(view, id);
     }
 
-    fn remove(&mut self, moment: &Moment<'_>, id: RequestId) {
-        if self.leave_cell(moment, id) {
-            self.principals.take(moment.waiting(id).principal);
+    fn remove(&mut self, view: &QueueView<'_>, id: RequestId) {
+        if self.leave_cell(view, id) {
+            self.principals.take(view.waiting(id).principal);
         }
     }
 
@@ -486,25 +486,25 @@ impl<R: Ranking> Order for Ranked<R> {
     /// Returns the pressure on requests like this one. A long wait counts if the request has proven
     /// at least as much and does not wait because of its client. Strangers do not count for
     /// sessions: they wait for long wherever requests of sessions come first.
-    fn pressure(&self, moment: &Moment<'_>, waiting: &Waiting, max_wait: Span) -> f64 {
+    fn pressure(&self, view: &QueueView<'_>, waiting: &Waiting, max_wait: Span) -> f64 {
         let groups = 0..=self.ranking.group(waiting);
         let heads = groups.filter_map(|group| self.groups.front(group));
-        let oldest = heads.map(|id| moment.age(id)).max().unwrap_or(Span::ZERO);
+        let oldest = heads.map(|id| view.age(id)).max().unwrap_or(Span::ZERO);
         let long = self.patience.min(max_wait) / LONG_WAIT;
         let by_time = oldest.as_secs_f64() / long.as_secs_f64().max(1e-9);
         by_time.max(pressure(self.cells.total(), self.capacity))
     }
 
-    fn goes_first(&mut self, moment: &Moment<'_>, new: RequestId) -> RequestId {
-        self.follow(moment);
-        let waiting = moment.waiting(new);
-        let arriving = self.rank[self.cell_of(moment, waiting)];
-        let Some(best) = self.best(moment).filter(|best| *best <= arriving) else { return new };
+    fn goes_first(&mut self, view: &QueueView<'_>, new: RequestId) -> RequestId {
+        self.follow(view);
+        let waiting = view.waiting(new);
+        let arriving = self.rank[self.cell_of(view, waiting)];
+        let Some(best) = self.best(view).filter(|best| *best <= arriving) else { return new };
         // Among equals `new` is the newest.
-        if best == arriving && self.newest_first_with(moment, new) {
+        if best == arriving && self.newest_first_with(view, new) {
             return new;
         }
-        self.end_of(moment, best, true).unwrap_or(new)
+        self.end_of(view, best, true).unwrap_or(new)
     }
 
     fn newest_first(&self) -> bool {

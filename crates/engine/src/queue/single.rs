@@ -4,7 +4,7 @@
 
 use bywash_units::Span;
 
-use super::{Moment, Order, OrderSettings, Push, Waiting, pressure};
+use super::{Order, OrderSettings, Push, QueueView, Waiting, pressure};
 use crate::reason::Reason;
 use crate::request::RequestId;
 
@@ -26,25 +26,21 @@ impl Single {
 }
 
 impl Order for Single {
-    fn push(&mut self, moment: &Moment<'_>, _: RequestId) -> Push {
-        if moment.length() < self.capacity {
-            Push::Queued
-        } else {
-            Push::Refused(Reason::QueueFull)
-        }
+    fn push(&mut self, view: &QueueView<'_>, _: RequestId) -> Push {
+        if view.length() < self.capacity { Push::Queued } else { Push::Refused(Reason::QueueFull) }
     }
 
-    fn pop(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)> {
-        let next = if self.newest_first { moment.newest() } else { moment.oldest() };
+    fn pop(&mut self, view: &QueueView<'_>) -> Option<(RequestId, Reason)> {
+        let next = if self.newest_first { view.newest() } else { view.oldest() };
         next.map(|id| (id, Reason::Best))
     }
 
-    fn pressure(&self, moment: &Moment<'_>, _: &Waiting, _: Span) -> f64 {
-        pressure(moment.length(), self.capacity)
+    fn pressure(&self, view: &QueueView<'_>, _: &Waiting, _: Span) -> f64 {
+        pressure(view.length(), self.capacity)
     }
 
-    fn goes_first(&mut self, moment: &Moment<'_>, new: RequestId) -> RequestId {
-        if self.newest_first { new } else { moment.oldest().unwrap_or(new) }
+    fn goes_first(&mut self, view: &QueueView<'_>, new: RequestId) -> RequestId {
+        if self.newest_first { new } else { view.oldest().unwrap_or(new) }
     }
 
     fn newest_first(&self) -> bool {

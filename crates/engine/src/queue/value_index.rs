@@ -19,7 +19,7 @@ use super::OrderSettings;
 use super::ranked::{Ranked, Ranking, Ranks};
 use super::{Order, Waiting};
 use crate::request::{Class, ClassId, Signals, Standing, Tier};
-use crate::value::{Place, Values};
+use crate::value::{Position, Values};
 
 /// Creates the scheduler from the catalogue's parameters.
 pub fn value_index(settings: &OrderSettings, classes: &[Class]) -> Box<dyn Order> {
@@ -50,16 +50,16 @@ struct Cell {
 
 impl ByValue {
     fn number(&self, cell: Cell) -> usize {
-        let place = cell.standing.index() * self.tiers.len() + cell.class.index();
-        2 * (place * Signals::MOST + cell.signals.index()) + usize::from(cell.retry)
+        let row = cell.standing.index() * self.tiers.len() + cell.class.index();
+        2 * (row * Signals::MOST + cell.signals.index()) + usize::from(cell.retry)
     }
 
     fn numbered(&self, number: usize) -> Cell {
         let (retry, rest) = (number % 2 == 1, number / 2);
-        let (signals, place) = (rest % Signals::MOST, rest / Signals::MOST);
+        let (signals, row) = (rest % Signals::MOST, rest / Signals::MOST);
         Cell {
-            standing: Standing::ALL[place / self.tiers.len()],
-            class: ClassId((place % self.tiers.len()) as u8),
+            standing: Standing::ALL[row / self.tiers.len()],
+            class: ClassId((row % self.tiers.len()) as u8),
             signals: Signals::from_index(signals),
             retry,
         }
@@ -68,7 +68,7 @@ impl ByValue {
     /// Returns the value that a cell ranks by; a greater value is better.
     fn worth(&self, values: &Values, cell: Cell) -> f64 {
         let first = cell.standing == Standing::New;
-        let index = |class: ClassId| values.index(Place { class, first }).unwrap_or(0.0);
+        let index = |class: ClassId| values.index(Position { class, first }).unwrap_or(0.0);
         let looks = |class: &usize| self.tiers[*class] == Tier::Browse;
         let lift = values.lift(cell.signals);
         match (cell.standing, self.tiers[cell.class.index()]) {

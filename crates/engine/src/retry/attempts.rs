@@ -17,7 +17,7 @@ use crate::session::{KeyHasher, SPARE};
 /// The attempts that were lost recently.
 #[derive(Debug)]
 pub struct Attempts {
-    places: HashMap<AttemptKey, u32, KeyHasher>,
+    indices: HashMap<AttemptKey, u32, KeyHasher>,
     lost: Vec<Lost>,
     /// The attempts by time of loss, the oldest in front. Numbers are indices of `lost`.
     recency: Lists,
@@ -38,7 +38,7 @@ impl Attempts {
     /// Creates an empty table. Repetitions count for `window` after the loss.
     pub fn new(window: Span) -> Self {
         Self {
-            places: HashMap::with_capacity_and_hasher(MOST * SPARE, KeyHasher),
+            indices: HashMap::with_capacity_and_hasher(MOST * SPARE, KeyHasher),
             lost: Vec::with_capacity(MOST),
             recency: Lists::with_room(1, MOST),
             window,
@@ -53,33 +53,33 @@ impl Attempts {
     /// Notes that an attempt was lost.
     pub fn lost(&mut self, now: Time, key: AttemptKey) {
         let fresh = Lost { key, at: now };
-        let place = match self.places.get(&key) {
-            Some(place) => *place,
-            None => self.place_for(key),
+        let index = match self.indices.get(&key) {
+            Some(index) => *index,
+            None => self.index_for(key),
         };
-        match self.lost.get_mut(place as usize) {
+        match self.lost.get_mut(index as usize) {
             Some(known) => *known = fresh,
             None => self.lost.push(fresh),
         }
-        self.recency.remove(RequestId(place));
-        self.recency.push_back(0, RequestId(place));
+        self.recency.remove(RequestId(index));
+        self.recency.push_back(0, RequestId(index));
     }
 
-    fn place_for(&mut self, key: AttemptKey) -> u32 {
-        let place = match self.recency.front(0) {
+    fn index_for(&mut self, key: AttemptKey) -> u32 {
+        let index = match self.recency.front(0) {
             Some(RequestId(oldest)) if self.lost.len() == MOST => {
-                self.places.remove(&self.lost[oldest as usize].key);
+                self.indices.remove(&self.lost[oldest as usize].key);
                 oldest
             }
             _ => self.lost.len() as u32,
         };
-        self.places.insert(key, place);
-        place
+        self.indices.insert(key, index);
+        index
     }
 
     /// Returns whether an attempt like this one was lost recently.
     pub fn repeats(&self, now: Time, key: AttemptKey) -> bool {
-        let lost = self.places.get(&key).map(|place| self.lost[*place as usize]);
+        let lost = self.indices.get(&key).map(|index| self.lost[*index as usize]);
         lost.is_some_and(|lost| now.since(lost.at) <= self.window)
     }
 }
@@ -117,6 +117,6 @@ mod tests {
         }
         let known = (0..MOST as u64 + 100).filter(|key| attempts.repeats(at(9), AttemptKey(*key)));
         assert_eq!(known.collect::<Vec<_>>(), (100..MOST as u64 + 100).collect::<Vec<_>>());
-        assert_eq!(attempts.places.len(), MOST);
+        assert_eq!(attempts.indices.len(), MOST);
     }
 }

@@ -29,7 +29,7 @@ use hashbrown::HashMap;
 
 use crate::event::{AnswerKind, Service};
 use crate::request::{AddressKey, Class, ClassId, ClassSet, SessionKey, Signals, Standing, Tier};
-use crate::value::{Place, Step};
+use crate::value::{Position, Step};
 
 pub(crate) use keys::{KeyHasher, SPARE};
 use segments::{Segments, Victim};
@@ -110,7 +110,7 @@ const BEFORE: Span = Span::from_secs(100 * 365 * 86_400);
 /// The sessions that were served recently.
 #[derive(Debug)]
 pub struct Sessions {
-    places: HashMap<SessionKey, u32, KeyHasher>,
+    indices: HashMap<SessionKey, u32, KeyHasher>,
     known: Vec<Session>,
     /// The order of eviction. Numbers are indices of `known`.
     segments: Segments,
@@ -141,7 +141,7 @@ impl Sessions {
     pub fn new(capacity: u32, ttl: Span, proving: ClassSet) -> Self {
         let capacity = capacity.max(1) as usize;
         Self {
-            places: HashMap::with_capacity_and_hasher(capacity * SPARE, KeyHasher),
+            indices: HashMap::with_capacity_and_hasher(capacity * SPARE, KeyHasher),
             known: Vec::new(),
             segments: Segments::new(capacity),
             capacity,
@@ -173,9 +173,9 @@ impl Sessions {
         let walk = if had_begun { Walk::SOMEWHERE } else { Walk::UNKNOWN };
         let last = now + BEFORE;
         let begun = Session { key, served: ClassSet::NONE, address, last, walk };
-        let known = self.places.get(&key).copied();
-        let place = known.unwrap_or_else(|| self.place_for(now, begun));
-        let session = &mut self.known[place as usize];
+        let known = self.indices.get(&key).copied();
+        let index = known.unwrap_or_else(|| self.index_for(now, begun));
+        let session = &mut self.known[index as usize];
         if last.since(session.last) > self.ttl {
             *session = begun;
         }
@@ -184,15 +184,15 @@ impl Sessions {
         }
         (session.last, session.address) = (last, address);
         let segment = segment(self.proving, session.served);
-        self.segments.put(place, segment, address);
+        self.segments.put(index, segment, address);
         true
     }
 
     /// Notes that a session asks for `class`, if the session is known. Returns the page from which
     /// it comes, if `class` is the first that it asks for after that page.
-    pub fn asks(&mut self, now: Time, key: SessionKey, class: ClassId) -> Option<Place> {
-        let place = self.places.get(&key)?;
-        let session = &mut self.known[*place as usize];
+    pub fn asks(&mut self, now: Time, key: SessionKey, class: ClassId) -> Option<Position> {
+        let index = self.indices.get(&key)?;
+        let session = &mut self.known[*index as usize];
         let is_old = (now + BEFORE).since(session.last) > self.ttl;
         if is_old { None } else { session.walk.asks(class) }
     }
@@ -211,13 +211,13 @@ impl Sessions {
     }
 
     fn session(&mut self, key: SessionKey) -> Option<&mut Session> {
-        let place = *self.places.get(&key)?;
-        Some(&mut self.known[place as usize])
+        let index = *self.indices.get(&key)?;
+        Some(&mut self.known[index as usize])
     }
 
     /// Returns the signals that a session showed when it began, if they are known.
     pub fn signals(&self, key: SessionKey) -> Option<Signals> {
-        self.known[*self.places.get(&key)? as usize].walk.signals()
+        self.known[*self.indices.get(&key)? as usize].walk.signals()
     }
 
     /// Forgets the signals that sessions showed when they began, because their meaning has changed.
@@ -229,33 +229,33 @@ impl Sessions {
     /// so nothing is proven twice. If the new key is known already, that session keeps its own
     /// state and nothing changes.
     pub fn renamed(&mut self, from: SessionKey, to: SessionKey) {
-        if self.places.contains_key(&to) {
+        if self.indices.contains_key(&to) {
             return;
         }
-        if let Some(place) = self.places.remove(&from) {
-            self.known[place as usize].key = to;
-            self.places.insert(to, place);
+        if let Some(index) = self.indices.remove(&from) {
+            self.known[index as usize].key = to;
+            self.indices.insert(to, index);
         }
     }
 
-    fn place_for(&mut self, now: Time, session: Session) -> u32 {
-        let place = if self.known.len() < self.capacity {
+    fn index_for(&mut self, now: Time, session: Session) -> u32 {
+        let index = if self.known.len() < self.capacity {
             self.known.push(session);
             self.known.len() as u32 - 1
         } else {
-            let Victim { place, .. } = self.evict(now, session.address);
-            self.known[place as usize] = session;
-            place
+            let Victim { index, .. } = self.evict(now, session.address);
+            self.known[index as usize] = session;
+            index
         };
-        self.places.insert(session.key, place);
-        place
+        self.indices.insert(session.key, index);
+        index
     }
 
     /// Evicts a session of a full table to make room for one of `newcomer`.
     fn evict(&mut self, now: Time, newcomer: Option<AddressKey>) -> Victim {
         let victim = self.victim(now, newcomer);
-        let Session { key, last, .. } = self.known[victim.place as usize];
-        self.places.remove(&key);
+        let Session { key, last, .. } = self.known[victim.index as usize];
+        self.indices.remove(&key);
         if (now + BEFORE).since(last) <= self.ttl {
             match victim.segment {
                 Segment::Fresh => self.evictions.fresh += 1,
@@ -269,9 +269,9 @@ impl Sessions {
     /// Returns the session to evict: one that is too old to be remembered, if there is one.
     fn victim(&self, now: Time, newcomer: Option<AddressKey>) -> Victim {
         let too_old = |segment| {
-            let place = self.segments.oldest(segment)?;
-            let is_old = (now + BEFORE).since(self.known[place as usize].last) > self.ttl;
-            is_old.then_some(Victim { place, segment, over_quota: false })
+            let index = self.segments.oldest(segment)?;
+            let is_old = (now + BEFORE).since(self.known[index as usize].last) > self.ttl;
+            is_old.then_some(Victim { index, segment, over_quota: false })
         };
         let old = [Segment::Proven, Segment::Fresh].into_iter().find_map(too_old);
         let victim = old.or_else(|| self.segments.victim(newcomer));
@@ -292,21 +292,21 @@ impl Sessions {
         }
         let layout = self.layout.wrapping_add(1);
         let mut resized = Self { layout, ..Self::new(capacity, ttl, proving) };
-        let places = [Segment::Fresh, Segment::Proven].map(|segment| self.segments.iter(segment));
+        let indices = [Segment::Fresh, Segment::Proven].map(|segment| self.segments.iter(segment));
         let mut known: Vec<Session> =
-            places.into_iter().flatten().map(|place| self.known[place as usize]).collect();
+            indices.into_iter().flatten().map(|index| self.known[index as usize]).collect();
         known.sort_by_key(|session| (segment(proving, session.served), session.last));
         for session in known {
-            let place = resized.place_for(now, session);
-            resized.segments.put(place, segment(proving, session.served), session.address);
+            let index = resized.index_for(now, session);
+            resized.segments.put(index, segment(proving, session.served), session.address);
         }
         *self = Self { evictions: self.evictions, ..resized };
     }
 
-    /// Appends the sessions in the next `most` places from `cursor` to `slice`, and advances the
+    /// Appends the sessions at the next `most` indices from `cursor` to `slice`, and advances the
     /// cursor.
     ///
-    /// A place is an index of the table and does not depend on when its session was last served. So
+    /// The index of a session in the table does not depend on when the session was last served. So
     /// a session that stays in the table is copied exactly once, whatever is served, renamed or
     /// evicted between two slices. A session that is added or evicted during the copy may or may
     /// not be copied. Ages are those at `now`.
@@ -345,30 +345,30 @@ impl Sessions {
     pub fn restore(&mut self, now: Time, session: Remembered) -> bool {
         let Remembered { key, age, served } = session;
         let (last, segment) = (now + BEFORE - age, segment(self.proving, served));
-        if age > self.ttl || self.places.contains_key(&key) {
+        if age > self.ttl || self.indices.contains_key(&key) {
             return false;
         }
         if self.known.len() == self.capacity {
             let victim = self.victim(now, None);
-            if victim.segment >= segment && self.known[victim.place as usize].last > last {
+            if victim.segment >= segment && self.known[victim.index as usize].last > last {
                 return false;
             }
         }
         let walk = Walk::SOMEWHERE;
-        let place = self.place_for(now, Session { key, served, address: None, last, walk });
-        let is_younger = |place: &u32| self.known[*place as usize].last > last;
+        let index = self.index_for(now, Session { key, served, address: None, last, walk });
+        let is_younger = |index: &u32| self.known[*index as usize].last > last;
         let mut again: Vec<u32> =
             self.segments.youngest_first(segment).take_while(is_younger).collect();
-        again.push(place);
-        for place in again.into_iter().rev() {
-            self.segments.put(place, segment, self.known[place as usize].address);
+        again.push(index);
+        for index in again.into_iter().rev() {
+            self.segments.put(index, segment, self.known[index as usize].address);
         }
         true
     }
 
     /// Returns the classes that a session was served; `None` if it is not remembered.
     pub fn path(&self, now: Time, key: SessionKey) -> Option<ClassSet> {
-        let session = &self.known[*self.places.get(&key)? as usize];
+        let session = &self.known[*self.indices.get(&key)? as usize];
         ((now + BEFORE).since(session.last) <= self.ttl).then_some(session.served)
     }
 
@@ -396,7 +396,7 @@ impl Sessions {
 
     /// Returns the number of remembered sessions.
     pub fn len(&self) -> usize {
-        self.places.len()
+        self.indices.len()
     }
 
     /// Returns the number of proven sessions.
@@ -406,7 +406,7 @@ impl Sessions {
 
     /// Returns whether no session is remembered.
     pub fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        self.indices.is_empty()
     }
 }
 

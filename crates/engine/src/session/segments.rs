@@ -40,13 +40,12 @@ const MOST_ENTRIES: usize = 65_536;
 /// The number of binary logarithms that a count can have.
 const WEIGHTS: usize = 32;
 
-/// The places of all sessions by segment and by address.
+/// The indices of all sessions by segment and by address.
 #[derive(Debug)]
 pub(super) struct Segments {
-    /// The places by segment, the session served longest ago in front. Numbers are places.
+    /// The indices by segment, the session served longest ago in front.
     recency: Lists,
-    /// The places by segment and entry of the table of addresses, in the same order. Numbers are
-    /// places.
+    /// The indices by segment and entry of the table of addresses, in the same order.
     of_address: Lists,
     /// The lists of `of_address` that hold more than the quota, by segment and weight. Numbers are
     /// lists.
@@ -59,7 +58,7 @@ pub(super) struct Segments {
 /// The session to evict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Victim {
-    pub(super) place: u32,
+    pub(super) index: u32,
     pub(super) segment: Segment,
     /// Whether its address holds more than its quota.
     pub(super) over_quota: bool,
@@ -79,9 +78,9 @@ impl Segments {
         }
     }
 
-    /// Makes the session in `place` the most recently served one of its segment and of its address.
-    pub(super) fn put(&mut self, place: u32, segment: Segment, address: Option<AddressKey>) {
-        let id = RequestId(place);
+    /// Makes the session at `index` the most recently served one of its segment and of its address.
+    pub(super) fn put(&mut self, index: u32, segment: Segment, address: Option<AddressKey>) {
+        let id = RequestId(index);
         self.recency.remove(id);
         self.recency.push_back(segment as usize, id);
         if let Some(list) = self.of_address.remove(id) {
@@ -101,17 +100,17 @@ impl Segments {
 
     /// Returns the session of a segment that was served longest ago.
     pub(super) fn oldest(&self, segment: Segment) -> Option<u32> {
-        self.recency.front(segment as usize).map(|RequestId(place)| place)
+        self.recency.front(segment as usize).map(|RequestId(index)| index)
     }
 
-    /// Returns the places of a segment, the most recently served session first.
+    /// Returns the indices of a segment, the most recently served session first.
     pub(super) fn youngest_first(&self, segment: Segment) -> impl Iterator<Item = u32> + '_ {
-        self.recency.iter_back(segment as usize).map(|RequestId(place)| place)
+        self.recency.iter_back(segment as usize).map(|RequestId(index)| index)
     }
 
-    /// Returns the places of a segment, the session served longest ago first.
+    /// Returns the indices of a segment, the session served longest ago first.
     pub(super) fn iter(&self, segment: Segment) -> impl Iterator<Item = u32> + '_ {
-        self.recency.iter(segment as usize).map(|RequestId(place)| place)
+        self.recency.iter(segment as usize).map(|RequestId(index)| index)
     }
 
     /// Returns the session of a full table to evict for one of `newcomer`.
@@ -119,11 +118,11 @@ impl Segments {
         let fresh_go = self.length(Segment::Fresh) > self.reserve;
         let segment = if fresh_go { Segment::Fresh } else { Segment::Proven };
         let heaviest = self.heaviest(segment, newcomer);
-        let RequestId(place) = match heaviest {
+        let RequestId(index) = match heaviest {
             Some(list) => self.of_address.front(list)?,
             None => self.recency.front(segment as usize)?,
         };
-        Some(Victim { place, segment, over_quota: heaviest.is_some() })
+        Some(Victim { index, segment, over_quota: heaviest.is_some() })
     }
 
     /// Returns the list of an address that holds more than its quota and at least half as many
@@ -176,9 +175,9 @@ mod tests {
     struct Reference(Vec<(u32, Segment, Option<AddressKey>)>);
 
     impl Reference {
-        fn put(&mut self, place: u32, segment: Segment, address: Option<AddressKey>) {
-            self.0.retain(|session| session.0 != place);
-            self.0.push((place, segment, address));
+        fn put(&mut self, index: u32, segment: Segment, address: Option<AddressKey>) {
+            self.0.retain(|session| session.0 != index);
+            self.0.push((index, segment, address));
         }
 
         fn of(
@@ -205,15 +204,15 @@ mod tests {
             let heaviest = self.heaviest(segment);
             assert_eq!(victim.over_quota, heaviest > FULL_QUOTA, "{heaviest}");
             if !victim.over_quota {
-                assert_eq!(Some(victim.place), self.of(segment).next().map(|session| session.0));
+                assert_eq!(Some(victim.index), self.of(segment).next().map(|session| session.0));
                 return;
             }
-            let of = self.0.iter().find(|session| session.0 == victim.place);
+            let of = self.0.iter().find(|session| session.0 == victim.index);
             let address = of.expect("the victim is a session").2;
             let its = self.count(segment, address);
             assert!(its > FULL_QUOTA && its.ilog2() == heaviest.ilog2(), "{its} of {heaviest}");
             let oldest = self.of(segment).find(|session| session.2 == address);
-            assert_eq!(oldest.map(|session| session.0), Some(victim.place), "its oldest");
+            assert_eq!(oldest.map(|session| session.0), Some(victim.index), "its oldest");
             let own = newcomer.map_or(0, |_| self.count(segment, newcomer));
             if own > FULL_QUOTA && own.ilog2() == heaviest.ilog2() {
                 assert_eq!(address, newcomer, "its own makes room");
@@ -237,23 +236,23 @@ mod tests {
                 let address = [below(3), below(10), below(100)][below(3) as usize];
                 let address = (below(20) > 0).then_some(AddressKey(address));
                 let proven = below(10) < proven_share;
-                let mut place = step % CAPACITY as u32;
+                let mut index = step % CAPACITY as u32;
                 if step >= CAPACITY as u32 {
-                    place = below(CAPACITY as u64) as u32;
+                    index = below(CAPACITY as u64) as u32;
                     if below(2) == 0 {
                         let victim = segments.victim(address).expect("the table is full");
                         reference.allows(address, victim);
                         over_quota += u32::from(victim.over_quota);
                         within += u32::from(!victim.over_quota);
-                        place = victim.place;
+                        index = victim.index;
                     }
                 }
                 let segment = if proven { Segment::Proven } else { Segment::Fresh };
-                segments.put(place, segment, address);
-                reference.put(place, segment, address);
+                segments.put(index, segment, address);
+                reference.put(index, segment, address);
                 for segment in [Segment::Fresh, Segment::Proven] {
-                    let places = reference.of(segment).map(|session| session.0);
-                    assert!(segments.iter(segment).eq(places), "seed {seed}, step {step}");
+                    let indices = reference.of(segment).map(|session| session.0);
+                    assert!(segments.iter(segment).eq(indices), "seed {seed}, step {step}");
                 }
             }
         }

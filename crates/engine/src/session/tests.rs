@@ -200,8 +200,8 @@ fn a_redirection_begins_a_session_only_if_its_class_proves_something_and_not_mod
         assert_eq!(sessions.served(at(0), SessionKey(1), service), begins, "{service:?}");
         assert_eq!(sessions.len(), usize::from(begins), "{service:?}");
         // A session that a token or the table proves advances.
-        let told = Service { had_begun: true, ..service };
-        assert!(sessions.served(at(0), SessionKey(2), told), "{service:?}");
+        let begun = Service { had_begun: true, ..service };
+        assert!(sessions.served(at(0), SessionKey(2), begun), "{service:?}");
         assert!(sessions.served(at(0), SessionKey(2), service), "{service:?}");
         let path = Some(ClassSet::NONE.with(class));
         assert_eq!(sessions.path(at(0), SessionKey(2)), path, "{service:?}");

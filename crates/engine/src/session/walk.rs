@@ -1,15 +1,15 @@
 //! The walk of a session, as far as the session graph learns from it.
 
 use crate::request::{ClassId, ClassSet, Signals};
-use crate::value::{Place, Step};
+use crate::value::{Position, Step};
 
-/// A session's position in the session graph.
+/// The path of a session through the session graph.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Walk {
     /// The page that the session was served last; `None` if that is unknown.
-    at: Option<Place>,
+    at: Option<Position>,
     /// The classes that the session has asked for since.
-    wishes: ClassSet,
+    requested: ClassSet,
     /// The number of pages that were counted.
     pages: u8,
     /// The signals that the session showed when it began.
@@ -27,7 +27,7 @@ pub(super) struct Walk {
 impl Walk {
     pub(super) const UNKNOWN: Self = Self {
         at: None,
-        wishes: ClassSet::NONE,
+        requested: ClassSet::NONE,
         pages: 0,
         signals: Signals::NONE,
         entry: None,
@@ -38,14 +38,14 @@ impl Walk {
     /// The number of pages of one session that count. Further pages, as robots request them, say
     /// nothing about visitors.
     const PAGES: u8 = 100;
-    /// The walk of a session that has begun at an unknown place.
+    /// The walk of a session that has begun at an unknown position.
     pub(super) const SOMEWHERE: Self = Self { pages: 1, ..Self::UNKNOWN };
 
     /// Notes that the session asks for `class`. Returns the page from which it comes, if `class` is
     /// the first that it asks for after that page.
-    pub(super) fn asks(&mut self, class: ClassId) -> Option<Place> {
-        let is_first = self.wishes.is_empty();
-        self.wishes = self.wishes.with(class);
+    pub(super) fn asks(&mut self, class: ClassId) -> Option<Position> {
+        let is_first = self.requested.is_empty();
+        self.requested = self.requested.with(class);
         self.at.filter(|_| is_first && self.pages < Self::PAGES)
     }
 
@@ -64,11 +64,11 @@ impl Walk {
         }
         let here = ClassSet::NONE.with(class);
         let orders = earns && !self.earned.meets(here);
-        let goes_on = first || orders || self.wishes.meets(here);
-        let visit = (goes_on && self.pages < Self::PAGES).then_some(Place { class, first });
+        let goes_on = first || orders || self.requested.meets(here);
+        let visit = (goes_on && self.pages < Self::PAGES).then_some(Position { class, first });
         if goes_on {
             self.pages = self.pages.saturating_add(1);
-            (self.at, self.wishes) = (Some(Place { class, first }), ClassSet::NONE);
+            (self.at, self.requested) = (Some(Position { class, first }), ClassSet::NONE);
         }
         let new = visit.is_some() && !self.seen.meets(here);
         if new {
@@ -126,11 +126,11 @@ mod tests {
     fn a_page_is_what_was_asked_for_first_and_counts_once() {
         let mut walk = Walk::UNKNOWN;
         assert_eq!(walk.asks(MAIN), None, "it comes from nowhere");
-        let first = Some(Place::first(MAIN));
+        let first = Some(Position::first(MAIN));
         assert_eq!(walk.steps(page(MAIN, CART)).visit, first);
         assert_eq!(walk.asks(DETAILS), first);
         assert_eq!(walk.asks(MAIN), None, "that is a second wish after the same page");
-        assert_eq!(walk.steps(page(DETAILS, CART)).visit, Some(Place::later(DETAILS)));
+        assert_eq!(walk.steps(page(DETAILS, CART)).visit, Some(Position::later(DETAILS)));
         assert_eq!(
             walk.steps(page(DETAILS, CART)).visit,
             None,
@@ -147,11 +147,11 @@ mod tests {
     fn a_wish_that_is_not_served_holds_nobody_up() {
         let mut walk = Walk::UNKNOWN;
         walk.steps(page(MAIN, CART));
-        assert_eq!(walk.asks(DETAILS), Some(Place::first(MAIN)));
+        assert_eq!(walk.asks(DETAILS), Some(Position::first(MAIN)));
         assert_eq!(walk.asks(LOGIN), None, "what she wanted is counted");
         let step = walk.steps(page(LOGIN, CART));
-        assert_eq!((step.visit, step.new), (Some(Place::later(LOGIN)), true));
-        assert_eq!(walk.asks(MAIN), Some(Place::later(LOGIN)));
+        assert_eq!((step.visit, step.new), (Some(Position::later(LOGIN)), true));
+        assert_eq!(walk.asks(MAIN), Some(Position::later(LOGIN)));
     }
 
     #[test]
@@ -163,7 +163,7 @@ mod tests {
         walk.steps(page(DETAILS, CART));
         let order = Page { earns: true, ..page(LOGIN, CART) };
         let step = walk.steps(order);
-        assert_eq!((step.visit, step.new), (Some(Place::later(LOGIN)), true));
+        assert_eq!((step.visit, step.new), (Some(Position::later(LOGIN)), true));
         assert!(step.earns);
         let again = walk.steps(order);
         assert_eq!((again.visit, again.earns), (None, false), "the same answer twice is one order");
@@ -200,7 +200,7 @@ mod tests {
         assert_eq!((step.visit, step.entry), (None, None));
         walk.asks(LOGIN);
         let step = walk.steps(page(LOGIN, CART));
-        assert_eq!((step.visit, step.entry), (Some(Place::later(LOGIN)), None));
+        assert_eq!((step.visit, step.entry), (Some(Position::later(LOGIN)), None));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 use bywash_units::{Span, Time};
 
 use super::TerminationSettings;
-use super::{Fate, Ran, Terminate};
+use super::{Ran, RunOutcome, Terminate};
 use crate::request::Bounds;
 use crate::request::ClassId;
 
@@ -100,7 +100,7 @@ impl Terminate for Loss {
     }
 
     fn ended(&mut self, ran: Ran) {
-        self.of(ran.class).lost += u32::from(ran.fate == Fate::Stopped);
+        self.of(ran.class).lost += u32::from(ran.outcome == RunOutcome::Stopped);
     }
 
     fn may_run(&self, class: ClassId, bounds: Bounds) -> Span {
@@ -149,12 +149,12 @@ mod tests {
     #[test]
     fn who_is_stopped_counts_and_who_left_does_not() {
         let mut loss = default();
-        let ran = |fate| Ran { class: PAGE, took: Span::from_secs(1), fate };
+        let ran = |outcome| Ran { class: PAGE, took: Span::from_secs(1), outcome };
         (0..10).for_each(|_| loss.arrived(PAGE));
-        (0..10).for_each(|_| loss.ended(ran(Fate::Cut)));
+        (0..10).for_each(|_| loss.ended(ran(RunOutcome::Cut)));
         assert_eq!(at(&mut loss, 10), BOUNDS.max);
         (0..10).for_each(|_| loss.arrived(PAGE));
-        (0..2).for_each(|_| loss.ended(ran(Fate::Stopped)));
+        (0..2).for_each(|_| loss.ended(ran(RunOutcome::Stopped)));
         assert_eq!(at(&mut loss, 20), BOUNDS.min);
         assert_eq!(loss.may_run(ClassId(0), BOUNDS), BOUNDS.max, "another class");
         assert_eq!(at(&mut loss, 40), BOUNDS.max, "nobody came since");

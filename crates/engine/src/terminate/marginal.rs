@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 
 use bywash_units::{Span, Time};
 
-use super::{Fate, Ran, Survival, Terminate};
+use super::{Ran, RunOutcome, Survival, Terminate};
 use crate::request::Bounds;
 use crate::request::ClassId;
 
@@ -43,7 +43,7 @@ impl Terminate for Marginal {
         if self.classes.len() <= index {
             self.classes.resize_with(index + 1, OfClass::default);
         }
-        let done = ran.fate == Fate::Done;
+        let done = ran.outcome == RunOutcome::Done;
         self.classes[index].survival.learn(ran.took, done);
         self.classes[index].done = self.classes[index].done.saturating_add(u32::from(done));
     }
@@ -76,7 +76,8 @@ mod tests {
         let learn = |marginal: &mut Marginal, seconds| {
             for class in [ClassId(0), ClassId(1)] {
                 let took = Span::from_secs(seconds);
-                (0..50_000).for_each(|_| marginal.ended(Ran { class, took, fate: Fate::Done }));
+                (0..50_000)
+                    .for_each(|_| marginal.ended(Ran { class, took, outcome: RunOutcome::Done }));
             }
         };
         let quick = |marginal: &mut Marginal, second| {
@@ -95,12 +96,12 @@ mod tests {
     #[test]
     fn a_class_of_which_too_little_is_known_promises_nothing() {
         let mut marginal = Marginal::default();
-        let ran = |fate| Ran { class: ClassId(3), took: Span::from_secs(1), fate };
-        (0..100).for_each(|_| marginal.ended(ran(Fate::Stopped)));
-        (0..31).for_each(|_| marginal.ended(ran(Fate::Done)));
+        let ran = |outcome| Ran { class: ClassId(3), took: Span::from_secs(1), outcome };
+        (0..100).for_each(|_| marginal.ended(ran(RunOutcome::Stopped)));
+        (0..31).for_each(|_| marginal.ended(ran(RunOutcome::Done)));
         assert_eq!(marginal.promise(Time::ZERO, ClassId(3), Span::ZERO), None);
         assert_eq!(marginal.promise(Time::ZERO, ClassId(9), Span::ZERO), None);
-        marginal.ended(ran(Fate::Done));
+        marginal.ended(ran(RunOutcome::Done));
         assert!(marginal.promise(Time::ZERO, ClassId(3), Span::ZERO).is_some());
     }
 }

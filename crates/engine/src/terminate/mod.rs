@@ -86,12 +86,12 @@ pub struct Ran {
     /// How long the request ran.
     pub took: Span,
     /// How the run ended.
-    pub fate: Fate,
+    pub outcome: RunOutcome,
 }
 
 /// How the run of a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum RunOutcome {
     /// The request was done.
     Done,
     /// The request was stopped because of how long it ran.

@@ -62,7 +62,7 @@ pub(crate) struct Lanes {
 
 /// The index of a lane, valid until the rules are set again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place(usize);
+pub(crate) struct LaneIndex(usize);
 
 impl Lanes {
     /// The maximum number of rules.
@@ -83,7 +83,7 @@ impl Lanes {
         let mut released = Vec::new();
         self.rules = rules.iter().map(|(id, rule)| Lane::new(now, *id, *rule)).collect();
         for (from, lane) in before.rules.into_iter().enumerate() {
-            let Some(Place(to)) = self.of(lane.id()) else {
+            let Some(LaneIndex(to)) = self.of(lane.id()) else {
                 released.extend(before.waiting.iter(from));
                 continue;
             };
@@ -96,8 +96,8 @@ impl Lanes {
     }
 
     /// Returns the lane of a rule, if the rule is in force.
-    pub(crate) fn of(&self, rule: RuleId) -> Option<Place> {
-        self.rules.iter().position(|lane| lane.id() == rule).map(Place)
+    pub(crate) fn of(&self, rule: RuleId) -> Option<LaneIndex> {
+        self.rules.iter().position(|lane| lane.id() == rule).map(LaneIndex)
     }
 
     /// Returns the number of requests that wait in all lanes.
@@ -121,7 +121,7 @@ impl Lanes {
     pub(crate) fn push(
         &mut self,
         now: Time,
-        Place(at): Place,
+        LaneIndex(at): LaneIndex,
         (id, principal): (RequestId, Option<Principal>),
         has_slot: bool,
     ) -> Result<(), Span> {

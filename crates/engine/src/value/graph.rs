@@ -16,9 +16,9 @@ use alloc::vec::Vec;
 use super::gittins::Chain;
 use crate::request::{ClassId, ClassSet, Signals};
 
-/// A session's place in the graph.
+/// A session's position in the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Position {
     /// The class that the session was served.
     pub class: ClassId,
     /// Whether that was the first page of the session.
@@ -29,7 +29,7 @@ pub struct Place {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Step {
     /// The page, if it counts.
-    pub visit: Option<Place>,
+    pub visit: Option<Position>,
     /// Whether the page counts and the session has not visited its class before.
     pub new: bool,
     /// Whether the page counts and brings revenue, and no earlier page of its class has in this
@@ -133,13 +133,13 @@ impl Graph {
         self.classes
     }
 
-    const fn state(&self, place: Place) -> usize {
-        place.class.index() + if place.first { self.classes } else { 0 }
+    const fn state(&self, position: Position) -> usize {
+        position.class.index() + if position.first { self.classes } else { 0 }
     }
 
-    /// Notes that a session was served this place in time.
-    pub fn visited(&mut self, place: Place) {
-        let state = self.state(place);
+    /// Notes that a session was served the page of this position in time.
+    pub fn visited(&mut self, position: Position) {
+        let state = self.state(position);
         self.visits[state] += 1.0;
     }
 
@@ -149,7 +149,7 @@ impl Graph {
     }
 
     /// Notes that a session asked for `to` after `from`.
-    pub fn asked(&mut self, from: Place, to: ClassId) {
+    pub fn asked(&mut self, from: Position, to: ClassId) {
         let state = self.state(from);
         self.next[state * self.classes + to.index()] += 1.0;
     }
@@ -167,7 +167,7 @@ impl Graph {
         }
     }
 
-    /// Returns the revenue of sessions that came to a place, as a multiple of the graph's
+    /// Returns the revenue of sessions that came to a position, as a multiple of the graph's
     /// prediction (`utility`).
     ///
     /// The graph does not know where a session comes from. So it credits every session that reaches
@@ -175,14 +175,14 @@ impl Graph {
     /// never leaves. The revenue that sessions have in fact brought cannot be credited to others,
     /// and each session counts once: a crowd that walks far and buys nothing is worth little,
     /// wherever it is.
-    pub fn outcome(&self, place: Place, utility: f64) -> f64 {
+    pub fn outcome(&self, position: Position, utility: f64) -> f64 {
         let orders = self.orders();
         if utility <= 0.0 || orders <= 0.0 {
             return 1.0;
         }
         let order = self.earned.iter().sum::<f64>() / orders;
-        let class = place.class.index();
-        let (came, earned) = if place.first {
+        let class = position.class.index();
+        let (came, earned) = if position.first {
             (self.visits[class + self.classes], self.begun_earned[class])
         } else {
             (self.reached[class], self.reached_earned[class])
@@ -198,7 +198,7 @@ impl Graph {
     /// by class.
     pub fn counts(&self, class: ClassId) -> Counts {
         let of = |first| {
-            let state = self.state(Place { class, first });
+            let state = self.state(Position { class, first });
             let next = self.next[state * self.classes..][..self.classes].to_vec();
             (self.visits[state], next)
         };
@@ -217,7 +217,7 @@ impl Graph {
     pub fn restore(&mut self, class: ClassId, counts: &Counts) {
         let count = |value: f64| if value.is_finite() { value.clamp(0.0, MOST_COUNT) } else { 0.0 };
         for (first, (visits, next)) in [(false, &counts.later), (true, &counts.first)] {
-            let state = self.state(Place { class, first });
+            let state = self.state(Position { class, first });
             self.visits[state] = count(*visits);
             let row = &mut self.next[state * self.classes..][..self.classes];
             for (here, there) in row.iter_mut().zip(next) {
@@ -252,9 +252,9 @@ impl Graph {
         self.orders.iter().sum()
     }
 
-    /// Returns the number of visits to a place, faded.
-    pub fn visits(&self, place: Place) -> f64 {
-        self.visits[self.state(place)]
+    /// Returns the number of visits to a position, faded.
+    pub fn visits(&self, position: Position) -> f64 {
+        self.visits[self.state(position)]
     }
 
     /// Returns whether there are enough visits for a statement about a class.
@@ -264,7 +264,7 @@ impl Graph {
     }
 
     /// Returns the probability that `to` is asked for after a visit to `from`.
-    pub fn probability(&self, from: Place, to: ClassId) -> f64 {
+    pub fn probability(&self, from: Position, to: ClassId) -> f64 {
         let n = self.classes;
         let later = from.class.index();
         let row = |state: usize| (self.next[state * n + to.index()], self.visits[state]);
@@ -275,7 +275,7 @@ impl Graph {
     }
 
     /// Returns the probabilities of everything that may follow `from`; their sum is below one.
-    pub fn row(&self, from: Place) -> Vec<f64> {
+    pub fn row(&self, from: Position) -> Vec<f64> {
         let to = |class: usize| self.probability(from, ClassId(class as u8));
         let mut row: Vec<f64> = (0..self.classes).map(to).collect();
         let sum: f64 = row.iter().sum();
@@ -304,8 +304,8 @@ impl Graph {
             let revenue = pinned.unwrap_or_else(|| self.revenue(class));
             chain.visit(state, completes * revenue, work);
             if pinned.is_none() {
-                let place = Place { class, first: state >= self.classes };
-                for (to, probability) in self.row(place).into_iter().enumerate() {
+                let position = Position { class, first: state >= self.classes };
+                for (to, probability) in self.row(position).into_iter().enumerate() {
                     chain.leads(state, to, completes * probability);
                 }
             }
@@ -339,8 +339,8 @@ mod tests {
     const MAIN: ClassId = ClassId(0);
     const BUY: ClassId = ClassId(1);
 
-    fn later(class: ClassId) -> Place {
-        Place { class, first: false }
+    fn later(class: ClassId) -> Position {
+        Position { class, first: false }
     }
 
     fn walked() -> Graph {
@@ -372,7 +372,7 @@ mod tests {
     #[test]
     fn a_first_visit_borrows_from_later_ones_until_it_is_known_itself() {
         let mut graph = walked();
-        let first = Place { class: MAIN, first: true };
+        let first = Position { class: MAIN, first: true };
         assert!((graph.probability(first, BUY) - 0.1).abs() < 1e-9);
         for _ in 0..10_000 {
             graph.visited(first);
@@ -394,10 +394,10 @@ mod tests {
     #[test]
     fn a_graph_with_more_classes_has_counted_the_same() {
         let mut graph = walked();
-        graph.visited(Place { class: BUY, first: true });
+        graph.visited(Position { class: BUY, first: true });
         graph.grow(5);
         assert!((graph.probability(later(MAIN), BUY) - 0.1).abs() < 1e-9);
-        assert!((graph.visits(Place { class: BUY, first: true }) - 1.0).abs() < 1e-9);
+        assert!((graph.visits(Position { class: BUY, first: true }) - 1.0).abs() < 1e-9);
         assert!((graph.revenue(BUY) - 500.0 / 101.0).abs() < 1e-9);
         assert!(!graph.knows(ClassId(4)) && graph.knows(MAIN));
     }
@@ -405,13 +405,13 @@ mod tests {
     #[test]
     fn who_walks_far_and_buys_nothing_is_worth_little_at_the_door() {
         let mut graph = walked();
-        let robot = Place { class: BUY, first: true };
+        let robot = Position { class: BUY, first: true };
         for _ in 0..1000 {
             graph.visited(robot);
         }
-        let said = graph.utilities(|_| None)[2 + BUY.index()];
-        assert!(said > 0.4, "the graph credits them with what others buy: {said}");
-        assert!(graph.outcome(Place { class: BUY, first: true }, said) < 0.1);
+        let predicted = graph.utilities(|_| None)[2 + BUY.index()];
+        assert!(predicted > 0.4, "the graph credits them with what others buy: {predicted}");
+        assert!(graph.outcome(Position { class: BUY, first: true }, predicted) < 0.1);
     }
 
     #[test]
@@ -422,14 +422,17 @@ mod tests {
         let fair = graph.utilities(|_| None)[0];
         assert!((graph.outcome(later(MAIN), fair) - 1.0).abs() < 0.3);
         for _ in 0..100_000 {
-            graph.visited(Place { class: BUY, first: true });
-            graph.asked(Place { class: BUY, first: true }, BUY);
+            graph.visited(Position { class: BUY, first: true });
+            graph.asked(Position { class: BUY, first: true }, BUY);
             graph.visited(later(BUY));
             graph.reached(BUY);
         }
-        let said = graph.utilities(|_| None)[0];
-        assert!(said < fair / 100.0, "the graph divides it among all: {said} after {fair}");
-        let corrected = said * graph.outcome(later(MAIN), said);
+        let predicted = graph.utilities(|_| None)[0];
+        assert!(
+            predicted < fair / 100.0,
+            "the graph divides it among all: {predicted} after {fair}"
+        );
+        let corrected = predicted * graph.outcome(later(MAIN), predicted);
         assert!((corrected / fair - 1.0).abs() < 0.3, "{corrected} after {fair}");
     }
 

@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 use bywash_units::{Span, Time, Utility};
 
 use super::Values;
-use super::graph::{Counts, Graph, Place, Step, Visit};
+use super::graph::{Counts, Graph, Position, Step, Visit};
 use super::lift::{self, Lift};
 use super::work::Works;
 use crate::request::{Class, ClassId, Signals, Tier};
@@ -58,7 +58,7 @@ pub struct Learning {
     /// The time at which the index was last computed.
     last: Time,
     /// Whether something was counted since.
-    news: bool,
+    changed: bool,
     /// Whether another change requires a computation before the next event.
     at_once: bool,
     /// Whether each class was pinned when the index was last computed.
@@ -105,7 +105,7 @@ impl Learning {
             works: Works::new(classes),
             values: Values::default(),
             last: Time::ZERO,
-            news: false,
+            changed: false,
             at_once: false,
             pinned: Vec::new(),
             reference: (Time::ZERO, Vec::new()),
@@ -142,23 +142,23 @@ impl Learning {
         &self.values
     }
 
-    /// Notes that a session was served `place` in time. `new`: for the first time. `signals` are
+    /// Notes that a session was served `position` in time. `new`: for the first time. `signals` are
     /// those that the session began with.
-    pub fn visited(&mut self, place: Place, new: bool, signals: Signals) {
-        self.graph.visited(place);
+    pub fn visited(&mut self, position: Position, new: bool, signals: Signals) {
+        self.graph.visited(position);
         if new {
-            self.graph.reached(place.class);
+            self.graph.reached(position.class);
         }
-        if place.first {
+        if position.first {
             self.lift.began(signals);
         }
-        self.news = true;
+        self.changed = true;
     }
 
     /// Notes that a session asked for `to` after `from`.
-    pub fn asked(&mut self, from: Place, to: ClassId) {
+    pub fn asked(&mut self, from: Position, to: ClassId) {
         self.graph.asked(from, to);
-        self.news = true;
+        self.changed = true;
     }
 
     /// Notes that a visit to `class` brought `amount` to a session with this step.
@@ -167,7 +167,7 @@ impl Learning {
         if !step.ordered && step.entry.is_some() {
             self.lift.ordered(step.signals);
         }
-        self.news = true;
+        self.changed = true;
     }
 
     /// Notes that a request of `class` held a slot for `took`, and whether it was answered in time.
@@ -178,7 +178,7 @@ impl Learning {
     /// Returns whether it is time to [publish](Learning::publish): something is new, and the last
     /// publication is long enough ago.
     pub fn is_due(&self, now: Time) -> bool {
-        self.at_once || (self.news && now.since(self.last) >= self.learn.every)
+        self.at_once || (self.changed && now.since(self.last) >= self.learn.every)
     }
 
     /// Returns whether publication cannot wait for the next event.
@@ -193,7 +193,7 @@ impl Learning {
         self.graph.fade(kept);
         self.lift.fade(kept);
         self.remember_for_an_hour(now, classes);
-        (self.last, self.news, self.at_once) = (now, false, false);
+        (self.last, self.changed, self.at_once) = (now, false, false);
         if self.values.version == 0 && self.graph.orders() < f64::from(self.learn.orders.max(1)) {
             return;
         }
@@ -229,8 +229,8 @@ impl Learning {
         let predicted = self.graph.utilities(|_| None);
         let is_pinned = |state: usize| classes[state % n].pinned.is_some();
         for (state, index) in index.iter_mut().enumerate().filter(|(state, _)| !is_pinned(*state)) {
-            let place = Place { class: ClassId((state % n) as u8), first: state >= n };
-            *index *= self.graph.outcome(place, predicted[state]);
+            let position = Position { class: ClassId((state % n) as u8), first: state >= n };
+            *index *= self.graph.outcome(position, predicted[state]);
         }
         let is_known =
             |state: usize| is_pinned(state) || self.graph.knows(ClassId((state % n) as u8));
@@ -264,13 +264,14 @@ impl Learning {
             let id = ClassId(class as u8);
             Learned {
                 class: id,
-                first_visits: self.graph.visits(Place::first(id)),
-                later_visits: self.graph.visits(Place::later(id)),
-                next: self.graph.row(Place::later(id)),
+                first_visits: self.graph.visits(Position::first(id)),
+                later_visits: self.graph.visits(Position::later(id)),
+                next: self.graph.row(Position::later(id)),
                 utility: utilities[class],
                 before: self.reference.1.get(class).copied(),
                 pinned: classes[class].pinned.is_some(),
-                index: [Place::later(id), Place::first(id)].map(|place| self.values.index(place)),
+                index: [Position::later(id), Position::first(id)]
+                    .map(|position| self.values.index(position)),
                 work: self.works.measured(id),
                 completes: self.works.completes(id),
             }
@@ -287,7 +288,7 @@ impl Learning {
 
     /// Returns the counts of a class and its published index, to be kept across a restart.
     pub fn counts(&self, class: ClassId) -> (Counts, Option<[f64; 2]>) {
-        let [later, first] = [Place::later(class), Place::first(class)];
+        let [later, first] = [Position::later(class), Position::first(class)];
         let published = self.values.index(later).zip(self.values.index(first));
         (self.graph.counts(class), published.map(<[f64; 2]>::from))
     }
@@ -373,10 +374,10 @@ mod tests {
         let seen = ClassSet::NONE.with(PAGE).with(BUY);
         let step = Step { entry: Some(PAGE), seen, ..Step::default() };
         for number in 0..many {
-            learning.visited(Place::first(PAGE), true, Signals::NONE);
+            learning.visited(Position::first(PAGE), true, Signals::NONE);
             if number % 10 == 0 {
-                learning.asked(Place::first(PAGE), BUY);
-                learning.visited(Place::later(BUY), true, Signals::NONE);
+                learning.asked(Position::first(PAGE), BUY);
+                learning.visited(Position::later(BUY), true, Signals::NONE);
                 learning.earned(BUY, &step, 1.0);
             }
         }
@@ -388,7 +389,7 @@ mod tests {
 
     fn published(learning: &mut Learning, seconds: u64, classes: &[Class]) -> f64 {
         learning.publish(at(seconds), classes);
-        learning.values().index(Place::first(PAGE)).unwrap_or(0.0)
+        learning.values().index(Position::first(PAGE)).unwrap_or(0.0)
     }
 
     #[test]
@@ -405,7 +406,7 @@ mod tests {
         let mut learning = Learning::new(2, Learn { drift: 2.0, ..Learn::default() });
         sessions(&mut learning, 300);
         let before = published(&mut learning, 10, &classes(None));
-        (0..100_000).for_each(|_| learning.visited(Place::first(PAGE), true, Signals::NONE));
+        (0..100_000).for_each(|_| learning.visited(Position::first(PAGE), true, Signals::NONE));
         let half_an_hour = published(&mut learning, 1810, &classes(None));
         assert!((half_an_hour / before - libm::sqrt(0.5)).abs() < 1e-3, "{half_an_hour}, {before}");
         let pinned = published(&mut learning, 1820, &classes(Some(50.0)));
@@ -424,7 +425,7 @@ mod tests {
         let mut learning = Learning::new(2, Learn::default());
         sessions(&mut learning, 3000);
         let before = published(&mut learning, 10, &plain);
-        let buy = |learning: &Learning| learning.values().index(Place::later(BUY)).unwrap();
+        let buy = |learning: &Learning| learning.values().index(Position::later(BUY)).unwrap();
         let buy_before = buy(&learning);
         published(&mut learning, 20, &dear);
         assert!((buy(&learning) / buy_before - 50.0).abs() < 1.0);

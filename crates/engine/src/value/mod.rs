@@ -22,7 +22,7 @@ pub mod work;
 
 use alloc::vec::Vec;
 
-pub use graph::{Counts, Place, Step};
+pub use graph::{Counts, Position, Step};
 pub use learning::{Learn, Learned, Learning};
 
 use crate::request::{ClassId, Signals};
@@ -44,11 +44,11 @@ impl Values {
         self.version
     }
 
-    /// Returns the expected revenue per second of work of a visit to a place, for a session without
-    /// signals; `None` while it is not known.
-    pub fn index(&self, place: Place) -> Option<f64> {
-        let state = place.class.index() + if place.first { self.classes } else { 0 };
-        (place.class.index() < self.classes).then(|| self.index.get(state).copied()).flatten()
+    /// Returns the expected revenue per second of work of a visit to a position, for a session
+    /// without signals; `None` while it is not known.
+    pub fn index(&self, position: Position) -> Option<f64> {
+        let state = position.class.index() + if position.first { self.classes } else { 0 };
+        (position.class.index() < self.classes).then(|| self.index.get(state).copied()).flatten()
     }
 
     /// Makes room for more classes, about which nothing is known.
@@ -83,13 +83,13 @@ impl Values {
     }
 }
 
-impl Place {
-    /// Creates the place of a class that a session has come to after others.
+impl Position {
+    /// Creates the position of a class that a session has come to after others.
     pub const fn later(class: ClassId) -> Self {
         Self { class, first: false }
     }
 
-    /// Creates the place of a class that a session begins with.
+    /// Creates the position of a class that a session begins with.
     pub const fn first(class: ClassId) -> Self {
         Self { class, first: true }
     }

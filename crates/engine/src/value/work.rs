@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 use bywash_units::Span;
 
-use crate::pace::Pace;
+use crate::mean_service::MeanService;
 use crate::request::ClassId;
 
 /// The work and the probability of completion by class.
@@ -17,7 +17,7 @@ pub struct Works(Vec<Work>);
 
 #[derive(Clone, Copy, Debug)]
 struct Work {
-    pace: Pace,
+    mean_service: MeanService,
     /// The share of the requests that ran which were answered in time.
     completes: f64,
 }
@@ -28,7 +28,7 @@ impl Works {
     /// Creates the state for this number of classes before any request has run: all requests
     /// complete, and a class costs what others do.
     pub fn new(classes: usize) -> Self {
-        Self(alloc::vec![Work { pace: Pace::UNKNOWN, completes: 1.0 }; classes])
+        Self(alloc::vec![Work { mean_service: MeanService::UNKNOWN, completes: 1.0 }; classes])
     }
 
     /// Makes room for more classes.
@@ -40,7 +40,7 @@ impl Works {
     /// Notes that a request of `class` held a slot for `took`, and whether it was answered in time.
     pub fn ran(&mut self, class: ClassId, took: Span, in_time: bool) {
         let work = &mut self.0[class.index()];
-        work.pace.learn(took);
+        work.mean_service.learn(took);
         work.completes += WEIGHT * (f64::from(u8::from(in_time)) - work.completes);
     }
 
@@ -56,8 +56,8 @@ impl Works {
 
     /// Returns the mean work in seconds of a slot, if a request of the class has run.
     pub fn measured(&self, class: ClassId) -> Option<f64> {
-        let pace = self.0[class.index()].pace;
-        (pace.seen() > 0).then(|| pace.mean().as_secs_f64())
+        let mean_service = self.0[class.index()].mean_service;
+        (mean_service.seen() > 0).then(|| mean_service.mean().as_secs_f64())
     }
 
     /// Returns the probability that a running request is answered in time.

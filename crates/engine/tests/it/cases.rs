@@ -1,4 +1,4 @@
-//! Random cases for the laws of `catalogue_laws.rs`.
+//! Random cases for the properties of `catalogue_laws.rs`.
 //!
 //! A failure prints the shortest sequence of events that shows it, and the seed.
 
@@ -79,20 +79,20 @@ fn case(
     })
 }
 
-/// Runs `law` on random cases of every policy.
-pub(crate) fn for_every_policy(cases: u32, length: usize, law: impl Fn(&Case)) {
-    for_every(cases, |policy| case(policy, step(), length), law);
+/// Runs `property` on random cases of every policy.
+pub(crate) fn for_every_policy(cases: u32, length: usize, property: impl Fn(&Case)) {
+    for_every(cases, |policy| case(policy, step(), length), property);
 }
 
-/// Runs `law` on random cases with reloads, after which any policy may be in force.
-pub(crate) fn for_every_policy_and_reloads(cases: u32, length: usize, law: impl Fn(&Case)) {
-    for_every(cases, |policy| case(policy, step_or_reload(), length), law);
+/// Runs `property` on random cases with reloads, after which any policy may be in force.
+pub(crate) fn for_every_policy_and_reloads(cases: u32, length: usize, property: impl Fn(&Case)) {
+    for_every(cases, |policy| case(policy, step_or_reload(), length), property);
 }
 
 fn for_every<S: Strategy<Value = Case>>(
     cases: u32,
     case: impl Fn(&'static Policy) -> S,
-    law: impl Fn(&Case),
+    property: impl Fn(&Case),
 ) {
     let mut config = Config { cases, failure_persistence: None, ..Config::default() };
     if config.rng_seed == RngSeed::Random {
@@ -101,7 +101,7 @@ fn for_every<S: Strategy<Value = Case>>(
     let seed = config.rng_seed;
     for policy in &POLICIES {
         let tried = TestRunner::new(config.clone()).run(&case(policy), |case| {
-            law(&case);
+            property(&case);
             Ok(())
         });
         if let Err(failure) = tried {

@@ -44,14 +44,14 @@ const LOADS: [(u32, u32); 15] = [
 #[test]
 fn the_thresholds_for_other_languages_are_the_engines() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/golden/termination.csv");
-    let is = written();
+    let is = rendered();
     if var_os("BYWASH_EXPECTED").is_some_and(|word| word == "write") {
         fs::write(&path, &is).unwrap();
     }
     assert_eq!(is, fs::read_to_string(&path).unwrap(), "BYWASH_EXPECTED=write writes it anew");
 }
 
-fn written() -> String {
+fn rendered() -> String {
     let classes = CLASSES.iter().flat_map(|class| LOADS.map(|load| row(*class, load)));
     ["lb_ms,ub_ms,alpha,lw,hw,arrived,lost,threshold_ns\n".into()]
         .into_iter()

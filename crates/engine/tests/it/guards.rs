@@ -166,7 +166,7 @@ fn where_nobody_is_seen_to_leave_who_has_waited_for_half_the_patience_is_presume
 }
 
 #[test]
-fn whoever_is_pushed_out_was_there_to_be_seen() {
+fn an_evicted_request_was_there_to_be_seen() {
     let mut site = Site::busy("session-first", &[("patience", "20s"), ("capacity", "2")]);
     site.prove(1, &[MAIN]);
     // Each arrival evicts a request that has waited for ten seconds, and no client ever leaves.

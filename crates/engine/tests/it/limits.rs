@@ -2,7 +2,7 @@
 //! the right answer is known.
 
 use bywash_engine::catalog::{self, LIMITS, LimitPolicy, LimitSettings};
-use bywash_engine::limit::{Ended, Limit, Load, Way};
+use bywash_engine::limit::{Completion, Ended, Limit, Load};
 use bywash_engine::{Action, ClassId, End, Event, Options, RequestId};
 use bywash_units::{Span, Time};
 use proptest::prelude::*;
@@ -39,7 +39,13 @@ fn bounds(settings: &LimitSettings) -> (u32, u32) {
 /// Applies any operation to a limit, sensible or not.
 fn shake(limit: &mut dyn Limit, dice: &mut Dice, now: &mut Time) {
     let took = [0, 1, 40, 900, 60_000, u64::MAX / 2_000_000][dice.below(6) as usize];
-    let way = [Way::Answered, Way::Answered, Way::Answered, Way::TimedOut, Way::Void];
+    let completion = [
+        Completion::Answered,
+        Completion::Answered,
+        Completion::Answered,
+        Completion::TimedOut,
+        Completion::Void,
+    ];
     let load = Load { running: dice.below(12) as u32, is_full: dice.percent(80) };
     match dice.below(10) {
         0 => *now = *now + millis(dice.below(400)),
@@ -48,8 +54,8 @@ fn shake(limit: &mut dyn Limit, dice: &mut Dice, now: &mut Time) {
         3 | 4 => limit.dispatched(*now, load),
         _ => {
             let class = ClassId(dice.below(64) as u8);
-            let way = way[dice.below(5) as usize];
-            limit.ended(*now, load, Ended { class, took: millis(took), way });
+            let completion = completion[dice.below(5) as usize];
+            limit.ended(*now, load, Ended { class, took: millis(took), completion });
         }
     }
 }
@@ -152,7 +158,11 @@ impl Application {
             } else {
                 self.now = done;
                 let load = Load { running: self.running.len() as u32, is_full: true };
-                let ended = Ended { class: ClassId(0), took: done.since(sent), way: Way::Answered };
+                let ended = Ended {
+                    class: ClassId(0),
+                    took: done.since(sent),
+                    completion: Completion::Answered,
+                };
                 self.limit.ended(done, load, ended);
                 self.running.remove(0);
             }
@@ -231,7 +241,8 @@ fn an_application_that_only_times_out_gets_less_and_never_nothing() {
         for _ in 0..2_000 {
             now = now + millis(100);
             let load = Load { running: limit.slots(), is_full: true };
-            let ended = Ended { class: ClassId(0), took: millis(5_000), way: Way::TimedOut };
+            let ended =
+                Ended { class: ClassId(0), took: millis(5_000), completion: Completion::TimedOut };
             limit.ended(now, load, ended);
             if let Some(due) = limit.next_timer().filter(|due| *due <= now) {
                 limit.on_timer(due);
@@ -251,7 +262,7 @@ fn vegas_falls_after_a_drop_however_few_of_its_slots_are_in_use() {
         limit.ended(
             now,
             load,
-            Ended { class: ClassId(0), took: millis(5_000), way: Way::TimedOut },
+            Ended { class: ClassId(0), took: millis(5_000), completion: Completion::TimedOut },
         );
     }
     assert!(limit.slots() < 16, "{}", limit.slots());

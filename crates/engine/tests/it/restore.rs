@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use bywash_engine::{
-    Action, ClassId, ClassSet, Cursor, Options, Pace, Reason, Remembered, SessionKey, Slice,
+    Action, ClassId, ClassSet, Cursor, MeanService, Options, Reason, Remembered, SessionKey, Slice,
     Standing,
 };
 use bywash_units::Span;
@@ -32,7 +32,7 @@ fn restart(old: &Site, sessions: u32) -> Site {
     for session in export(old) {
         new.engine.restore_session(new.now, session);
     }
-    new.engine.restore_pace(old.engine.pace());
+    new.engine.restore_mean_service(old.engine.mean_service());
     new
 }
 
@@ -229,9 +229,9 @@ fn a_set_of_classes_can_be_taken_apart_and_put_together_by_name() {
 /// A service takes four seconds, so for two of them (a tenth of patience) waiting is not overload.
 #[test]
 fn with_the_pace_of_before_a_short_queue_is_no_overload_and_a_refusal_says_when() {
-    let outcome = |pace: Pace| {
+    let outcome = |mean_service: MeanService| {
         let mut site = Site::busy("session-first", &[("capacity", "2"), ("floor_share", "0")]);
-        site.engine.restore_pace(pace);
+        site.engine.restore_mean_service(mean_service);
         let waiting = [0; 2].map(|_| site.arrive(MAIN));
         site.pass(SECOND);
         site.prove(7, &[MAIN]);
@@ -244,8 +244,12 @@ fn with_the_pace_of_before_a_short_queue_is_no_overload_and_a_refusal_says_when(
         });
         (newest_goes, retry_after)
     };
-    assert_eq!(outcome(Pace::new(SECOND * 4, 64)), (true, Some(SECOND * 12)));
-    assert_eq!(outcome(Pace::UNKNOWN), (false, Some(SECOND)), "it thinks that it is overload");
+    assert_eq!(outcome(MeanService::new(SECOND * 4, 64)), (true, Some(SECOND * 12)));
+    assert_eq!(
+        outcome(MeanService::UNKNOWN),
+        (false, Some(SECOND)),
+        "it thinks that it is overload"
+    );
 }
 
 #[test]
@@ -256,13 +260,13 @@ fn a_restored_pace_weighs_as_much_as_it_did() {
         old.pass(SECOND * service);
         old.finish();
     }
-    let pace = old.engine.pace();
-    assert_eq!(pace.seen(), 4);
+    let mean_service = old.engine.mean_service();
+    assert_eq!(mean_service.seen(), 4);
     let mut new = Site::busy("single-queue", &[]);
-    new.engine.restore_pace(Pace::new(pace.mean(), pace.seen()));
+    new.engine.restore_mean_service(MeanService::new(mean_service.mean(), mean_service.seen()));
     for site in [&mut old, &mut new] {
         site.pass(SECOND * 9);
         site.finish();
     }
-    assert_eq!(new.engine.pace(), old.engine.pace());
+    assert_eq!(new.engine.mean_service(), old.engine.mean_service());
 }

@@ -76,7 +76,7 @@ fn who_goes(overloaded: bool, waiting: [u64; 3], arriving: u64) -> (usize, Reaso
 }
 
 #[test]
-fn a_better_arrival_pushes_out_the_worst_rank_and_there_the_one_that_would_go_last() {
+fn a_better_arrival_evicts_the_worst_rank_and_there_the_one_that_would_go_last() {
     for arriving in [1, 2] {
         assert_eq!(who_goes(false, [99, 1, 99], arriving), (2, Reason::PushedOut));
         assert_eq!(who_goes(true, [99, 1, 99], arriving), (0, Reason::PushedOut));
@@ -94,14 +94,14 @@ fn among_equals_the_arrival_is_refused_when_oldest_go_first() {
 }
 
 #[test]
-fn among_equals_the_oldest_is_pushed_out_when_newest_go_first() {
+fn among_equals_the_oldest_is_evicted_when_newest_go_first() {
     for session in [1, 2, 99] {
         assert_eq!(who_goes(true, [session; 3], session), (0, Reason::PushedOut));
     }
 }
 
 #[test]
-fn a_worse_arrival_pushes_out_nobody() {
+fn a_worse_arrival_evicts_nobody() {
     for overloaded in [false, true] {
         assert_eq!(who_goes(overloaded, [1, 2, 1], 99), (3, Reason::QueueFull));
         assert_eq!(who_goes(overloaded, [1, 1, 1], 2), (3, Reason::QueueFull));
@@ -177,7 +177,7 @@ fn what_a_session_browses_does_not_stand_in_the_way_of_its_own_payment() {
 }
 
 #[test]
-fn an_arrival_over_its_cap_pushes_out_nobody() {
+fn an_arrival_over_its_cap_evicts_nobody() {
     let mut site = Site::busy("session-first", &[("capacity", "3"), ("principal_cap", "2")]);
     site.prove(2, &[MAIN]);
     let new = site.arrive_in(99, MAIN);
@@ -196,10 +196,10 @@ fn a_place_of_a_principal_comes_back_however_its_request_leaves_the_queue() {
         site.leave(left);
         let started = site.arrive_from(5, MAIN);
         assert_eq!(site.next(), started);
-        let pushed_out = site.arrive_from(5, MAIN);
+        let evicted = site.arrive_from(5, MAIN);
         site.arrive_in(2, MAIN);
         site.arrive_in(3, MAIN);
-        assert_eq!(site.refusal(pushed_out), Some(Reason::PushedOut));
+        assert_eq!(site.refusal(evicted), Some(Reason::PushedOut));
         site.next();
         site.next();
     }

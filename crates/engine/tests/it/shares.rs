@@ -92,7 +92,7 @@ fn proven_sessions_behind_one_address_have_a_share_each() {
 }
 
 #[test]
-fn a_request_that_was_set_back_is_the_first_to_be_pushed_out() {
+fn a_request_that_was_set_back_is_the_first_to_be_evicted() {
     let mut site = site(4, &[("capacity", "2"), ("floor_share", "0")]);
     for _ in 0..4 {
         from(&mut site, 1);
@@ -244,9 +244,9 @@ fn a_proven_session_is_stopped_after_strangers_however_slow_it_is() {
 #[test]
 fn of_equally_slow_clients_the_address_with_most_requests_goes_first() {
     let mut site = site(4, &[]);
-    let office = from(&mut site, 5);
+    let users = from(&mut site, 5);
     let of_one = [from(&mut site, 1), from(&mut site, 1), from(&mut site, 1)];
-    slow(&mut site, office, 700);
+    slow(&mut site, users, 700);
     for id in of_one {
         slow(&mut site, id, 900);
     }
@@ -426,7 +426,7 @@ fn while_many_are_slow_an_address_that_is_refused_and_asks_again_waits_behind_pa
 }
 
 #[test]
-fn strangers_who_wait_already_when_an_attack_begins_are_the_first_to_be_pushed_out() {
+fn strangers_who_wait_already_when_an_attack_begins_are_the_first_to_be_evicted() {
     let mut site = site(2, &[("capacity", "3")]);
     // This is one stop fewer than makes an attack.
     stop_from(&mut site, 1..=12);
@@ -559,7 +559,7 @@ fn an_upload_that_has_come_as_a_whole_leaves_its_share_to_others() {
 }
 
 #[test]
-fn uploads_of_strangers_wait_behind_complete_requests_and_are_pushed_out_first() {
+fn uploads_of_strangers_wait_behind_complete_requests_and_are_evicted_first() {
     let mut site = site(2, &[("capacity", "2"), ("floor_share", "0")]);
     let _running = [from(&mut site, 1), from(&mut site, 2)];
     let (first, visitor, second) = (upload(&mut site, 3), from(&mut site, 4), from(&mut site, 5));

@@ -90,7 +90,7 @@ fn a_rate_lets_so_many_start_in_a_second_and_saves_none_up() {
 }
 
 #[test]
-fn who_would_have_to_wait_too_long_is_refused_at_once_and_told_when_to_come_again() {
+fn a_request_that_would_wait_too_long_is_refused_at_once_with_retry_after() {
     let rule = Rule { rate: Some(Rate::per_second(0.5)), wait: SECOND * 5, ..Rule::at_once(4) };
     let mut site = site(rule);
     let came = [(); 5].map(|()| elephant(&mut site));

@@ -34,8 +34,8 @@ use bywash_engine::queue::Order;
 use bywash_engine::throttle::Rule;
 use bywash_engine::{
     Action, AnswerKind, Class, ClassId, ClassSet, Counts, Cursor, Engine, Event, Evictions,
-    Learning, Meter, Options, Pace, Reading, Reason, Remembered, Request, RequestId, Service,
-    SessionKey, Slice, Status,
+    Learning, MeanService, Meter, Options, Reading, Reason, Remembered, Request, RequestId,
+    Service, SessionKey, Slice, Status,
 };
 use bywash_units::{Span, Time, Utility};
 
@@ -82,7 +82,7 @@ pub(crate) struct Refusal {
 /// Everything that an engine has learned.
 pub(crate) struct Knowledge {
     pub(crate) sessions: Vec<Remembered>,
-    pub(crate) pace: Pace,
+    pub(crate) pace: MeanService,
     /// The counts by class, and the values that were published from them.
     pub(crate) counts: Vec<(Counts, Option<[f64; 2]>)>,
     /// A number that identifies the kinds of signals, and for each combination of signals its
@@ -236,7 +236,7 @@ impl Driver {
         let learning = engine.learning();
         let counts = (0..engine.classes().len()).map(|class| learning.counts(ClassId(class as u8)));
         let (counts, signals) = (counts.collect(), learning.signal_counts());
-        Knowledge { sessions, pace: engine.pace(), counts, signals }
+        Knowledge { sessions, pace: engine.mean_service(), counts, signals }
     }
 
     /// Returns the remembered sessions, the one served longest ago first. They are copied in
@@ -270,7 +270,7 @@ impl Driver {
         let Knowledge { sessions, pace, counts, signals } = known;
         let mut core = self.lock();
         let now = self.now();
-        core.engine.restore_pace(pace);
+        core.engine.restore_mean_service(pace);
         for (class, (counts, published)) in counts.iter().enumerate() {
             core.engine.restore_counts(ClassId(class as u8), counts, *published);
         }

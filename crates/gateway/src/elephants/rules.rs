@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bywash_control::InForce;
 use bywash_engine::RuleId;
-use bywash_engine::classify::{Line, PathReading, Pattern};
+use bywash_engine::classify::{PathReading, Pattern, RequestLine};
 use bywash_shaper::{BitRate, Bucket};
 use bywash_units::{Rate, Time};
 
@@ -78,7 +78,7 @@ impl Rules {
         let Some(readings) = readings else {
             return self.0.iter().reduce(Rule::narrower).map(|rule| rule.id);
         };
-        let mut line = Line::new(method, target);
+        let mut line = RequestLine::new(method, target);
         let mut narrowest: Option<&Rule> = None;
         for reading in readings {
             line.read_as(reading);
@@ -95,7 +95,7 @@ impl Rules {
     }
 
     /// Returns the most specific rule that a request falls under.
-    fn first(&self, line: &Line<'_>) -> Option<&Rule> {
+    fn first(&self, line: &RequestLine<'_>) -> Option<&Rule> {
         self.0.iter().find(|rule| {
             rule.pattern.is_of(line) && !rule.exempt.iter().any(|kind| kind.is_of(line))
         })

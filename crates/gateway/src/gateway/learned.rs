@@ -8,7 +8,7 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use bywash_engine::{ClassId, ClassSet, Counts, Pace, Remembered, SessionKey};
+use bywash_engine::{ClassId, ClassSet, Counts, MeanService, Remembered, SessionKey};
 use bywash_handover::MOST_STATE;
 use bywash_history::{Columns, History, Range};
 use bywash_units::Span;
@@ -30,7 +30,7 @@ const FORMAT: u64 = 1;
 /// The state that an earlier process had learned.
 pub(crate) struct Learned {
     secret: Secret,
-    pace: Pace,
+    pace: MeanService,
     /// When the state was saved, in milliseconds since 1970.
     at: u64,
     classes: Vec<String>,
@@ -241,7 +241,7 @@ impl Learned {
         };
         Some(Self {
             secret: Secret(number(&secret[0])?, number(&secret[1])?),
-            pace: Pace::new(mean, u32::try_from(number(&pace[1])?).ok()?),
+            pace: MeanService::new(mean, u32::try_from(number(&pace[1])?).ok()?),
             at: number(&written.at)?,
             classes: written.classes.as_array()?.iter().map(name).collect::<Option<_>>()?,
             counts: counts?,

@@ -18,7 +18,7 @@ use super::json::{self, Text, Value, missing};
 use super::{End, Flaw, Line, Logged, began, browser, date};
 
 #[derive(Deserialize)]
-struct Written<'a> {
+struct JsonEntry<'a> {
     #[serde(borrow)]
     logger: Cow<'a, str>,
     #[serde(default, borrow)]
@@ -57,24 +57,24 @@ struct Headers<'a> {
 }
 
 pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
-    let written: Written<'_> = json::object(text)?;
-    if !is_access(&written.logger) {
-        return Ok(Line::Aside);
+    let entry: JsonEntry<'_> = json::object(text)?;
+    if !is_access(&entry.logger) {
+        return Ok(Line::Metadata);
     }
-    let ts = written.ts.said().ok_or_else(|| missing("ts"))?;
+    let ts = entry.ts.value().ok_or_else(|| missing("ts"))?;
     let (ended, grain) = if ts.contains('-') { date::iso(ts)? } else { date::epoch(ts)? };
-    let took = written.duration.said().ok_or_else(|| missing("duration"))?;
+    let took = entry.duration.value().ok_or_else(|| missing("duration"))?;
     let took = seconds(took, "duration in seconds")?;
-    let end = match written.status.said().ok_or_else(|| missing("status"))? {
+    let end = match entry.status.value().ok_or_else(|| missing("status"))? {
         // No response was written.
         "0" => End::Failed,
         status => End::of_status(fields::status(status)?),
     };
-    let request = written.request.ok_or_else(|| missing("request"))?;
+    let request = entry.request.ok_or_else(|| missing("request"))?;
     if !fields::is_request(&request.method, &request.uri) {
         return Ok(Line::NoRequest);
     }
-    let address = request.client_ip.said().or(request.remote_ip.said());
+    let address = request.client_ip.value().or(request.remote_ip.value());
     let agent = request.headers.user_agent.first();
     Ok(Line::Request(Logged {
         began: began(ended, took)?,
@@ -82,11 +82,11 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
         who: browser(address, agent.map(|agent| &**agent)),
         method: request.method,
         target: request.uri,
-        host: request.host.into_said(),
+        host: request.host.into_value(),
         end,
         waited: None,
         service: Some(took),
-        bytes: written.size.said().map(fields::bytes).transpose()?.flatten(),
+        bytes: entry.size.value().map(fields::bytes).transpose()?.flatten(),
     }))
 }
 
@@ -138,8 +138,8 @@ mod tests {
 
     #[test]
     fn what_other_loggers_say_is_no_request_and_no_flaw() {
-        assert_eq!(line("http.log.access.log0", "tls.obtain"), Ok(Line::Aside));
-        assert_eq!(line("http.log.access.log0", "http.log.accessory"), Ok(Line::Aside));
+        assert_eq!(line("http.log.access.log0", "tls.obtain"), Ok(Line::Metadata));
+        assert_eq!(line("http.log.access.log0", "http.log.accessory"), Ok(Line::Metadata));
         assert_eq!(logged("\"status\":200", "\"status\":0").end, End::Failed);
     }
 

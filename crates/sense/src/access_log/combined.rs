@@ -19,7 +19,7 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
     let client = client.ok_or(Flaw::Part("client"))?;
     let (_, rest) = text.split_once(" [").ok_or(Flaw::Part("time in brackets"))?;
     let (time, rest) = rest.split_once(']').ok_or(Flaw::Part("time in brackets"))?;
-    let written = date::common(time)?;
+    let logged_at = date::common(time)?;
     let (request, rest) = quoted(rest.trim_start()).ok_or(Flaw::Part("request in quotes"))?;
     let mut words = rest.trim_start().splitn(3, ' ');
     let status = fields::status(words.next().unwrap_or_default())?;
@@ -35,7 +35,7 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
         return Ok(Line::NoRequest);
     };
     Ok(Line::Request(Logged {
-        began: began(written, times.all.unwrap_or_default())?,
+        began: began(logged_at, times.all.unwrap_or_default())?,
         grain: Span::from_secs(1),
         method,
         target,

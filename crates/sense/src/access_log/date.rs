@@ -11,7 +11,7 @@ const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /// A time and its grain.
-pub(crate) type Told = (Span, Span);
+pub(crate) type TimeAndGrain = (Span, Span);
 
 const SECOND: Span = Span::from_secs(1);
 
@@ -26,7 +26,7 @@ pub(super) fn common(text: &str) -> Result<Span, Flaw> {
 
 /// Parses `14/Nov/2023:22:13:20.123`, the date of `HAProxy`. It has no zone, so it is taken for
 /// UTC.
-pub(super) fn haproxy(text: &str) -> Result<Told, Flaw> {
+pub(super) fn haproxy(text: &str) -> Result<TimeAndGrain, Flaw> {
     let fail = || Flaw::Part("time like 14/Nov/2023:22:13:20.123");
     let (days, clock) = common_day(text).ok_or_else(fail)?;
     let (clock, fraction) = clock.split_once('.').ok_or_else(fail)?;
@@ -37,7 +37,7 @@ pub(super) fn haproxy(text: &str) -> Result<Told, Flaw> {
 
 /// Parses `2023-11-14T22:13:20.123Z`. The fraction is optional, the zone may be `+01:00` or
 /// `+0100`.
-pub(super) fn iso(text: &str) -> Result<Told, Flaw> {
+pub(super) fn iso(text: &str) -> Result<TimeAndGrain, Flaw> {
     let fail = || Flaw::Part("time like 2023-11-14T22:13:20.123Z");
     let (date, time) = text.split_once(['T', ' ']).ok_or_else(fail)?;
     let zone = time.find(['Z', '+', '-']).ok_or_else(fail)?;
@@ -49,7 +49,7 @@ pub(super) fn iso(text: &str) -> Result<Told, Flaw> {
 }
 
 /// Parses a date and a time of day in UTC: `2023-11-14` and `22:13:20`, with an optional fraction.
-pub(crate) fn utc(date: &str, clock: &str) -> Result<Told, Flaw> {
+pub(crate) fn utc(date: &str, clock: &str) -> Result<TimeAndGrain, Flaw> {
     let days = iso_day(date).ok_or(Flaw::Part("date like 2023-11-14"))?;
     let (clock, fraction, grain) =
         clock_of(clock).ok_or(Flaw::Part("time of day like 22:13:20"))?;
@@ -57,7 +57,7 @@ pub(crate) fn utc(date: &str, clock: &str) -> Result<Told, Flaw> {
 }
 
 /// Parses `1700000000.123`, seconds since 1970.
-pub(super) fn epoch(text: &str) -> Result<Told, Flaw> {
+pub(super) fn epoch(text: &str) -> Result<TimeAndGrain, Flaw> {
     let fail = || Flaw::Part("time in seconds since 1970");
     let (seconds, fraction) = text.split_once('.').map_or((text, None), |(a, b)| (a, Some(b)));
     let digits = !seconds.is_empty() && seconds.bytes().all(|byte| byte.is_ascii_digit());
@@ -111,7 +111,7 @@ fn clock_of(text: &str) -> Option<(i64, Span, Span)> {
 
 /// Parses the digits after the point. Returns the fraction, and the unit of the last digit that
 /// counts.
-pub(super) fn fraction_of_second(digits: &str) -> Option<Told> {
+pub(super) fn fraction_of_second(digits: &str) -> Option<TimeAndGrain> {
     if digits.is_empty() || digits.len() > 18 || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return None;
     }
@@ -209,7 +209,7 @@ mod tests {
     fn each_form_tells_the_same_moment_and_how_exactly() {
         let at = |millis: u64| Span::from_millis(1_700_000_000_000 + millis);
         let (second, milli) = (Span::from_secs(1), Span::from_millis(1));
-        for (told, expected) in [
+        for (parsed, expected) in [
             (iso("2023-11-14T22:13:20Z"), (at(0), second)),
             (iso("2023-11-14T23:13:20+01:00"), (at(0), second)),
             (iso("2023-11-14 21:43:20.250-0030"), (at(250), milli)),
@@ -219,7 +219,7 @@ mod tests {
             (epoch("1700000000.250"), (at(250), milli)),
             (epoch("1700000000.2500000004"), (at(250), Span::from_nanos(1))),
         ] {
-            assert_eq!(told, Ok(expected));
+            assert_eq!(parsed, Ok(expected));
         }
     }
 

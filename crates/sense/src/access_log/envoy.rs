@@ -28,7 +28,7 @@ const TOOK: &str = "duration in milliseconds";
 const UPSTREAM: &str = "upstream service time in milliseconds";
 
 /// The fields that both forms have.
-struct Told<'a, 't> {
+struct FieldValues<'a, 't> {
     start: &'t str,
     method: Cow<'a, str>,
     target: Cow<'a, str>,
@@ -62,7 +62,7 @@ pub(super) fn parse_text(text: &str) -> Result<Line<'_>, Flaw> {
     let (forwarded, agent) = (quoted.next(), quoted.next());
     // From the end, where no header of a client stands.
     let host = behind.rsplit('"').nth(3).filter(|host| !matches!(*host, "" | "-"));
-    request(Told {
+    request(FieldValues {
         start,
         method: Cow::Borrowed(method),
         target: Cow::Borrowed(target),
@@ -80,7 +80,7 @@ pub(super) fn parse_text(text: &str) -> Result<Line<'_>, Flaw> {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Written<'a> {
+struct JsonEntry<'a> {
     #[serde(borrow)]
     start_time: Value<'a>,
     #[serde(borrow, alias = ":method")]
@@ -113,58 +113,58 @@ struct Written<'a> {
 }
 
 pub(super) fn parse_json(text: &str) -> Result<Line<'_>, Flaw> {
-    let mut written: Written<'_> = json::object(text)?;
-    if written.method.text().is_none() || written.path.text().is_none() {
+    let mut entry: JsonEntry<'_> = json::object(text)?;
+    if entry.method.text().is_none() || entry.path.text().is_none() {
         return Err(missing("method` and `path"));
     }
-    let method = std::mem::take(&mut written.method).into_said();
-    let original = std::mem::take(&mut written.x_envoy_original_path).into_said();
-    let target = original.or(std::mem::take(&mut written.path).into_said());
-    let host = std::mem::take(&mut written.authority).into_said();
-    let address = written.downstream_remote_address.said().map(without_port);
-    let told = Told {
-        start: written.start_time.said().ok_or_else(|| missing("start_time"))?,
+    let method = std::mem::take(&mut entry.method).into_value();
+    let original = std::mem::take(&mut entry.x_envoy_original_path).into_value();
+    let target = original.or(std::mem::take(&mut entry.path).into_value());
+    let host = std::mem::take(&mut entry.authority).into_value();
+    let address = entry.downstream_remote_address.value().map(without_port);
+    let values = FieldValues {
+        start: entry.start_time.value().ok_or_else(|| missing("start_time"))?,
         method: method.unwrap_or_default(),
         target: target.unwrap_or_default(),
-        code: written.response_code.said().ok_or_else(|| missing("response_code"))?,
-        flags: written.response_flags.said().unwrap_or("-"),
-        sent: written.bytes_sent.said(),
-        took: written.duration.said().ok_or_else(|| missing("duration"))?,
-        upstream: written.upstream_service_time.said(),
-        address: address.or(written.x_forwarded_for.said().and_then(last_address)),
-        agent: written.user_agent.said(),
+        code: entry.response_code.value().ok_or_else(|| missing("response_code"))?,
+        flags: entry.response_flags.value().unwrap_or("-"),
+        sent: entry.bytes_sent.value(),
+        took: entry.duration.value().ok_or_else(|| missing("duration"))?,
+        upstream: entry.upstream_service_time.value(),
+        address: address.or(entry.x_forwarded_for.value().and_then(last_address)),
+        agent: entry.user_agent.value(),
         host,
-        elsewhere: written.upstream_host.text() == Some("-"),
+        elsewhere: entry.upstream_host.text() == Some("-"),
     };
-    request(told)
+    request(values)
 }
 
-fn request<'a>(told: Told<'a, '_>) -> Result<Line<'a>, Flaw> {
-    let (came, grain) = date::iso(told.start)?;
-    let took = duration(told.took, Span::from_millis(1), TOOK)?;
-    let upstream = told.upstream.filter(|text| *text != "-");
+fn request<'a>(values: FieldValues<'a, '_>) -> Result<Line<'a>, Flaw> {
+    let (came, grain) = date::iso(values.start)?;
+    let took = duration(values.took, Span::from_millis(1), TOOK)?;
+    let upstream = values.upstream.filter(|text| *text != "-");
     let upstream =
         upstream.map(|text| duration(text, Span::from_millis(1), UPSTREAM)).transpose()?;
-    let Some(end) = end(told.flags, told.code)? else {
+    let Some(end) = end(values.flags, values.code)? else {
         return Ok(Line::NoRequest);
     };
-    if !fields::is_request(&told.method, &told.target) {
+    if !fields::is_request(&values.method, &values.target) {
         return Ok(Line::NoRequest);
     }
-    if told.elsewhere && matches!(end, End::Answered(_)) {
+    if values.elsewhere && matches!(end, End::Answered(_)) {
         return Ok(Line::Elsewhere);
     }
     Ok(Line::Request(Logged {
         began: began(came, Span::ZERO)?,
         grain,
-        method: told.method,
-        target: told.target,
-        host: told.host,
-        who: browser(told.address, told.agent),
+        method: values.method,
+        target: values.target,
+        host: values.host,
+        who: browser(values.address, values.agent),
         end,
         waited: None,
         service: Some(upstream.unwrap_or(took)),
-        bytes: told.sent.map(fields::bytes).transpose()?.flatten(),
+        bytes: values.sent.map(fields::bytes).transpose()?.flatten(),
     }))
 }
 

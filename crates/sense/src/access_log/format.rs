@@ -55,16 +55,16 @@ impl Format {
         let mut best = ((0, 0), None);
         for (_, format) in NAMED {
             let mut parser = Parser::new(format.clone());
-            let (mut requests, mut asides) = (0, 0);
+            let (mut requests, mut metadata) = (0, 0);
             for line in lines().take(LOOKED_AT) {
                 match parser.parse(line) {
                     Ok(Line::Request(_) | Line::NoRequest | Line::Elsewhere) => requests += 1,
-                    Ok(Line::Aside) => asides += 1,
+                    Ok(Line::Metadata) => metadata += 1,
                     Err(_) => {}
                 }
             }
-            if (requests, asides) > best.0 {
-                best = ((requests, asides), Some(format));
+            if (requests, metadata) > best.0 {
+                best = ((requests, metadata), Some(format));
             }
         }
         best.1

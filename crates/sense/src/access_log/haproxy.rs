@@ -68,16 +68,16 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
 
 /// Returns the address before the first date in brackets, the date, and the rest. Clients do not
 /// control the prefix of syslog.
-fn client_and_date(text: &str) -> Result<(&str, date::Told, &str), Flaw> {
+fn client_and_date(text: &str) -> Result<(&str, date::TimeAndGrain, &str), Flaw> {
     let mut flaw = Flaw::Part("time in brackets");
     for (at, _) in text.match_indices(" [") {
         let Some((date, rest)) = text[at + 2..].split_once(']') else { break };
         match date::haproxy(date) {
-            Ok(told) => {
+            Ok(parsed) => {
                 let client = text[..at].rsplit(' ').next().unwrap_or_default();
                 let client = client.rsplit_once(':').map(|(address, _)| address);
                 let client = client.filter(|address| !address.is_empty());
-                return Ok((client.ok_or(Flaw::Part("client and port"))?, told, rest));
+                return Ok((client.ok_or(Flaw::Part("client and port"))?, parsed, rest));
             }
             Err(why) => flaw = why,
         }

@@ -152,7 +152,10 @@ fn every_example_is_a_line_of_its_format() {
         let mut parser = Parser::new(format);
         for line in lines {
             let parsed = parser.parse(line.as_bytes());
-            assert!(matches!(parsed, Ok(Line::Request(_) | Line::Aside)), "{parsed:?} of {line}");
+            assert!(
+                matches!(parsed, Ok(Line::Request(_) | Line::Metadata)),
+                "{parsed:?} of {line}"
+            );
         }
     }
 }
@@ -181,7 +184,7 @@ fn no_bytes_do_more_than_be_a_flaw() {
                     assert_bounded(&logged);
                     requests += 1;
                 }
-                Ok(Line::NoRequest | Line::Elsewhere | Line::Aside) => {}
+                Ok(Line::NoRequest | Line::Elsewhere | Line::Metadata) => {}
                 Err(flaw) => {
                     assert_told(&flaw);
                     flaws += 1;

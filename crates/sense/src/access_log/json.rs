@@ -19,7 +19,7 @@ pub(super) fn object<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Flaw> {
     if !text.starts_with('{') {
         return Err(Flaw::Json("it does not begin with `{`".to_owned()));
     }
-    serde_json::from_str(text).map_err(|error| Flaw::Json(told(&error)))
+    serde_json::from_str(text).map_err(|error| Flaw::Json(describe(&error)))
 }
 
 /// Returns the flaw of a line that lacks a key.
@@ -28,7 +28,7 @@ pub(super) fn missing(key: &str) -> Flaw {
 }
 
 /// Returns the text of an error, which may quote the line: its beginning, printable.
-fn told(error: &serde_json::Error) -> String {
+fn describe(error: &serde_json::Error) -> String {
     const LONGEST: usize = 100;
     printable(start(&error.to_string(), LONGEST))
 }
@@ -45,12 +45,12 @@ impl<'a> Value<'a> {
     }
 
     /// Returns the text, if it is neither empty nor `-`.
-    pub(super) fn said(&self) -> Option<&str> {
+    pub(super) fn value(&self) -> Option<&str> {
         self.text().filter(|text| !matches!(*text, "" | "-"))
     }
 
     /// Converts the value into its text, if it is neither empty nor `-`.
-    pub(super) fn into_said(self) -> Option<Cow<'a, str>> {
+    pub(super) fn into_value(self) -> Option<Cow<'a, str>> {
         self.0.filter(|text| !matches!(&**text, "" | "-"))
     }
 }
@@ -66,7 +66,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Value<'a> {
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Text<'a> {
-    Told(#[serde(borrow)] Cow<'a, str>),
+    String(#[serde(borrow)] Cow<'a, str>),
     Other(IgnoredAny),
 }
 
@@ -78,9 +78,9 @@ impl Default for Text<'_> {
 
 impl<'a> Text<'a> {
     /// Returns the text, if it is neither empty nor `-`.
-    pub(super) fn into_said(self) -> Option<Cow<'a, str>> {
+    pub(super) fn into_value(self) -> Option<Cow<'a, str>> {
         match self {
-            Self::Told(text) => Some(text).filter(|text| !matches!(&**text, "" | "-")),
+            Self::String(text) => Some(text).filter(|text| !matches!(&**text, "" | "-")),
             Self::Other(IgnoredAny) => None,
         }
     }
@@ -163,7 +163,7 @@ mod tests {
             (r#"{"text":null}"#, None),
             ("{}", None),
         ] {
-            let text = super::object::<One<'_>>(object).map(|one| one.text.into_said());
+            let text = super::object::<One<'_>>(object).map(|one| one.text.into_value());
             assert_eq!(text, Ok(expected.map(Cow::Borrowed)), "{object}");
         }
     }

@@ -60,7 +60,7 @@ pub enum Line<'a> {
     /// A request that the server in front answered itself, so that no application was involved.
     Elsewhere,
     /// A line about the log or its server.
-    Aside,
+    Metadata,
 }
 
 /// A request, as far as its line describes it.
@@ -92,7 +92,7 @@ pub struct Logged<'a> {
 
 impl Logged<'_> {
     /// Returns a hash of the method and the target.
-    pub fn wish(&self) -> u64 {
+    pub fn request_hash(&self) -> u64 {
         key(&[&self.method, &self.target])
     }
 }

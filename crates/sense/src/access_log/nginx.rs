@@ -21,7 +21,7 @@ use super::{End, Flaw, Line, Logged, began, browser, date};
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Written<'a> {
+struct JsonEntry<'a> {
     #[serde(borrow)]
     msec: Value<'a>,
     #[serde(borrow)]
@@ -61,13 +61,13 @@ struct Written<'a> {
 }
 
 pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
-    let mut written: Written<'_> = json::object(text)?;
-    let (ended, grain) = ended(&written)?;
-    let status = written.status.said().ok_or_else(|| missing("status"))?;
+    let mut entry: JsonEntry<'_> = json::object(text)?;
+    let (ended, grain) = ended(&entry)?;
+    let status = entry.status.value().ok_or_else(|| missing("status"))?;
     let end = End::of_status(fields::status(status)?);
-    let all = written.request_time.said();
+    let all = entry.request_time.value();
     let all = all.map(|text| seconds(text, "request_time in seconds")).transpose()?;
-    let (service, elsewhere) = match written.upstream_response_time.text() {
+    let (service, elsewhere) = match entry.upstream_response_time.text() {
         None => (None, false),
         Some("") => (None, true),
         Some(list) if !list.bytes().all(|b| b.is_ascii_digit() || b".-,: ".contains(&b)) => {
@@ -81,13 +81,13 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
     if elsewhere && !matches!(end, End::Refused | End::Left) {
         return Ok(Line::Elsewhere);
     }
-    let bytes = written.bytes_sent.said().or(written.body_bytes_sent.said());
+    let bytes = entry.bytes_sent.value().or(entry.body_bytes_sent.value());
     let bytes = bytes.map(fields::bytes).transpose()?.flatten();
-    let who = browser(written.remote_addr.said(), written.http_user_agent.said());
+    let who = browser(entry.remote_addr.value(), entry.http_user_agent.value());
     let [host, http_host, server_name] =
-        [&mut written.host, &mut written.http_host, &mut written.server_name]
-            .map(|text| std::mem::take(text).into_said());
-    let Some((method, target)) = asked(written)? else {
+        [&mut entry.host, &mut entry.http_host, &mut entry.server_name]
+            .map(|text| std::mem::take(text).into_value());
+    let Some((method, target)) = asked(entry)? else {
         return Ok(Line::NoRequest);
     };
     Ok(Line::Request(Logged {
@@ -105,36 +105,36 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
 }
 
 /// Returns the time at which the request ended, by the most precise time in the line.
-fn ended(written: &Written<'_>) -> Result<(Span, Span), Flaw> {
-    if let Some(text) = written.msec.said() {
+fn ended(entry: &JsonEntry<'_>) -> Result<(Span, Span), Flaw> {
+    if let Some(text) = entry.msec.value() {
         return date::epoch(text);
     }
-    if let Some(text) = written.time_iso8601.said() {
+    if let Some(text) = entry.time_iso8601.value() {
         return date::iso(text);
     }
-    let local = written.time_local.said().ok_or_else(|| missing("msec` or `time_iso8601"))?;
+    let local = entry.time_local.value().ok_or_else(|| missing("msec` or `time_iso8601"))?;
     Ok((date::common(local)?, Span::from_secs(1)))
 }
 
 type Asked<'a> = (Cow<'a, str>, Cow<'a, str>);
 
 /// Returns the method and the target, or `None` if the client did not send HTTP.
-fn asked(written: Written<'_>) -> Result<Option<Asked<'_>>, Flaw> {
-    if written.request.text().is_some() {
-        return Ok(written.request.into_said().and_then(fields::method_and_target));
+fn asked(entry: JsonEntry<'_>) -> Result<Option<Asked<'_>>, Flaw> {
+    if entry.request.text().is_some() {
+        return Ok(entry.request.into_value().and_then(fields::method_and_target));
     }
-    let told = |value: &Value<'_>| value.text().is_some();
-    if !told(&written.request_method) {
+    let has_value = |value: &Value<'_>| value.text().is_some();
+    if !has_value(&entry.request_method) {
         return Err(missing("request"));
     }
-    if !told(&written.request_uri) && !told(&written.uri) {
+    if !has_value(&entry.request_uri) && !has_value(&entry.uri) {
         return Err(missing("request_uri"));
     }
-    let query = written.args;
-    let path = written.uri.into_said();
-    let path = path.map(|path| fields::with_query(path, query.said().unwrap_or_default()));
-    let target = written.request_uri.into_said().or(path);
-    let both = written.request_method.into_said().zip(target);
+    let query = entry.args;
+    let path = entry.uri.into_value();
+    let path = path.map(|path| fields::with_query(path, query.value().unwrap_or_default()));
+    let target = entry.request_uri.into_value().or(path);
+    let both = entry.request_method.into_value().zip(target);
     Ok(both.filter(|(method, target)| fields::is_request(method, target)))
 }
 

@@ -12,7 +12,7 @@ use super::json::{self, missing};
 use super::{End, Flaw, Line, Logged, Who, began, key};
 
 #[derive(Deserialize)]
-struct Written<'a> {
+struct JsonEntry<'a> {
     /// The time in milliseconds since 1970.
     time: u64,
     #[serde(borrow)]
@@ -52,26 +52,26 @@ enum Outcome {
 }
 
 pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
-    let written: Written<'_> = json::object(text)?;
-    if written.fault.is_some() {
+    let entry: JsonEntry<'_> = json::object(text)?;
+    if entry.fault.is_some() {
         return Ok(Line::NoRequest);
     }
-    let outcome = written.outcome.ok_or_else(|| missing("outcome"))?;
-    let target = written.target.filter(|target| !target.is_empty());
-    let waited = written.queue_wait_us.map(Span::from_micros);
-    let service = written.service_us.map(Span::from_micros);
+    let outcome = entry.outcome.ok_or_else(|| missing("outcome"))?;
+    let target = entry.target.filter(|target| !target.is_empty());
+    let waited = entry.queue_wait_us.map(Span::from_micros);
+    let service = entry.service_us.map(Span::from_micros);
     let took = waited.unwrap_or_default() + service.unwrap_or_default();
     Ok(Line::Request(Logged {
-        began: began(Span::from_millis(written.time), took)?,
+        began: began(Span::from_millis(entry.time), took)?,
         grain: Span::from_millis(1),
-        method: written.method.ok_or_else(|| missing("method"))?,
+        method: entry.method.ok_or_else(|| missing("method"))?,
         target: target.ok_or_else(|| missing("target"))?,
         host: None,
-        who: who(&written.client, written.session.as_deref()),
-        end: end(outcome, written.status),
+        who: who(&entry.client, entry.session.as_deref()),
+        end: end(outcome, entry.status),
         waited,
         service,
-        bytes: written.response_bytes,
+        bytes: entry.response_bytes,
     }))
 }
 

@@ -83,7 +83,7 @@ impl Column {
 
 /// The fields of a line that have a value.
 #[derive(Default)]
-struct Told<'a> {
+struct FieldValues<'a> {
     date: Option<&'a str>,
     time: Option<&'a str>,
     method: Option<&'a str>,
@@ -100,18 +100,18 @@ struct Told<'a> {
 impl Directives {
     pub(super) fn parse<'a>(&mut self, text: &'a str) -> Result<Line<'a>, Flaw> {
         if let Some(directive) = text.strip_prefix('#') {
-            return self.directive(directive).map(|()| Line::Aside);
+            return self.directive(directive).map(|()| Line::Metadata);
         }
         if self.columns.is_empty() {
             return Err(Flaw::Part("line #Fields: before it"));
         }
-        let told = self.told(text)?;
-        let date = told.date.ok_or(Flaw::Part("date like 2023-11-14"))?;
-        let time = told.time.ok_or(Flaw::Part("time of day like 22:13:20"))?;
+        let values = self.values(text)?;
+        let date = values.date.ok_or(Flaw::Part("date like 2023-11-14"))?;
+        let time = values.time.ok_or(Flaw::Part("time of day like 22:13:20"))?;
         let (ended, grain) = date::utc(date, time)?;
-        let taken = told.taken.map(|text| self.taken(text)).transpose()?;
-        let status = told.status.map(fields::status).transpose()?;
-        let (method, path) = (told.method.unwrap_or_default(), told.uri.unwrap_or_default());
+        let taken = values.taken.map(|text| self.taken(text)).transpose()?;
+        let status = values.status.map(fields::status).transpose()?;
+        let (method, path) = (values.method.unwrap_or_default(), values.uri.unwrap_or_default());
         if !fields::is_request(method, path) {
             return Ok(Line::NoRequest);
         }
@@ -119,13 +119,13 @@ impl Directives {
             began: began(ended, taken.unwrap_or_default())?,
             grain,
             method: Cow::Borrowed(method),
-            target: fields::with_query(Cow::Borrowed(path), told.query.unwrap_or_default()),
-            host: told.host.map(Cow::Borrowed),
-            who: browser(told.client, told.agent),
+            target: fields::with_query(Cow::Borrowed(path), values.query.unwrap_or_default()),
+            host: values.host.map(Cow::Borrowed),
+            who: browser(values.client, values.agent),
             end: fields::end(status),
             waited: None,
             service: taken,
-            bytes: told.sent.map(bytes).transpose()?.flatten(),
+            bytes: values.sent.map(bytes).transpose()?.flatten(),
         }))
     }
 
@@ -146,32 +146,32 @@ impl Directives {
         Ok(())
     }
 
-    fn told<'a>(&self, text: &'a str) -> Result<Told<'a>, Flaw> {
+    fn values<'a>(&self, text: &'a str) -> Result<FieldValues<'a>, Flaw> {
         const COLUMNS: Flaw = Flaw::Part("line with as many columns as #Fields:");
-        let (mut told, mut rest) = (Told::default(), text);
+        let (mut values, mut rest) = (FieldValues::default(), text);
         for column in &self.columns {
             let (value, behind) = field(rest).ok_or(COLUMNS)?;
             rest = behind;
             if value == "-" {
                 continue;
             }
-            let place = match column {
-                Column::Date => &mut told.date,
-                Column::Time => &mut told.time,
-                Column::Method => &mut told.method,
-                Column::Host => &mut told.host,
-                Column::Uri | Column::Stem => &mut told.uri,
-                Column::Query => &mut told.query,
-                Column::Status => &mut told.status,
-                Column::Sent | Column::Bytes => &mut told.sent,
-                Column::Taken => &mut told.taken,
-                Column::Client => &mut told.client,
-                Column::Agent => &mut told.agent,
+            let target = match column {
+                Column::Date => &mut values.date,
+                Column::Time => &mut values.time,
+                Column::Method => &mut values.method,
+                Column::Host => &mut values.host,
+                Column::Uri | Column::Stem => &mut values.uri,
+                Column::Query => &mut values.query,
+                Column::Status => &mut values.status,
+                Column::Sent | Column::Bytes => &mut values.sent,
+                Column::Taken => &mut values.taken,
+                Column::Client => &mut values.client,
+                Column::Agent => &mut values.agent,
                 Column::Other => continue,
             };
-            *place = Some(value);
+            *target = Some(value);
         }
-        if rest.trim().is_empty() { Ok(told) } else { Err(COLUMNS) }
+        if rest.trim().is_empty() { Ok(values) } else { Err(COLUMNS) }
     }
 
     fn taken(&self, text: &str) -> Result<Span, Flaw> {
@@ -219,7 +219,7 @@ mod tests {
     fn after(heads: &[&str]) -> Directives {
         let mut directives = Directives::default();
         for head in heads {
-            assert_eq!(directives.parse(head), Ok(Line::Aside), "{head}");
+            assert_eq!(directives.parse(head), Ok(Line::Metadata), "{head}");
         }
         directives
     }
@@ -263,7 +263,7 @@ mod tests {
         assert_eq!((&*one.target, one.end, one.who), ("/b", End::Untold, Who::Untold));
         assert_eq!(one.host.as_deref(), Some("shop.example"));
         assert!(directives.parse(LINE).is_err());
-        assert_eq!(directives.parse("#Fields:"), Ok(Line::Aside));
+        assert_eq!(directives.parse("#Fields:"), Ok(Line::Metadata));
         assert!(directives.parse("22:13:20 2023-11-14\t/b GET").is_err());
     }
 

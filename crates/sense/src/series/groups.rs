@@ -186,11 +186,9 @@ impl Source for Group {
         let mut readings = vec![cpu.of(Some(self.processors()?))];
         let bytes =
             self.bytes()?.into_iter().flat_map(|bytes| ["read", "written"].into_iter().zip(bytes));
-        readings.extend(
-            bytes.map(|(way, bytes)| {
-                Reading::counter(self.resource(way), Unit::Bytes, bytes as f64)
-            }),
-        );
+        readings.extend(bytes.map(|(direction, bytes)| {
+            Reading::counter(self.resource(direction), Unit::Bytes, bytes as f64)
+        }));
         Ok(Some(Taken { at, readings }))
     }
 }

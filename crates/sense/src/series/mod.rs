@@ -64,7 +64,7 @@ pub use processes::Processes;
 pub(crate) use processes::parse as parse_stat;
 pub use processors::Processors;
 pub use resource::{Reading, Resource, Unit, Use, Value};
-pub use sadf::{NoSadf, Sadf, Told};
+pub use sadf::{NoSadf, RecordCounts, Sadf};
 pub use sampler::{Change, Left, Sampler, Step};
 pub use source::{Clock, MOST, Root, Source, Taken, Unreadable};
 pub use stalls::Stalls;

@@ -78,7 +78,8 @@ fn interface(line: &str) -> Option<Interface<'_>> {
 }
 
 fn readings(name: &str, received: u64, sent: u64, speed: Option<f64>) -> [Reading; 2] {
-    [("received", received), ("sent", sent)].map(|(way, bytes)| {
-        Reading::counter(format!("host/net/{name}/{way}"), Unit::Bytes, bytes as f64).of(speed)
+    [("received", received), ("sent", sent)].map(|(direction, bytes)| {
+        Reading::counter(format!("host/net/{name}/{direction}"), Unit::Bytes, bytes as f64)
+            .of(speed)
     })
 }

@@ -44,7 +44,7 @@ pub struct Sadf {
 
 /// Counts of the records of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct RecordCounts {
     /// Records whose uses were reported.
     pub records: u64,
     /// Records that were a gap, or were not after those before them.
@@ -79,7 +79,7 @@ impl Sadf {
     ///
     /// # Errors
     /// If the file is not valid. Uses that were reported before may then be wrong.
-    pub fn read(&self, file: impl Read, mut each: impl FnMut(Use)) -> Result<Told, NoSadf> {
+    pub fn read(&self, file: impl Read, mut each: impl FnMut(Use)) -> Result<RecordCounts, NoSadf> {
         let left = Rc::new(Cell::new(RECORD));
         let bounded = BufReader::new(Bounded { file, left: Rc::clone(&left) });
         let mut host = Host {
@@ -88,19 +88,19 @@ impl Sadf {
             left,
             processors: 0,
             last: Time::ZERO,
-            told: Told::default(),
+            counts: RecordCounts::default(),
             is_local: false,
             has_changed: false,
         };
         let mut json = serde_json::Deserializer::from_reader(bounded);
         let read = Within { key: "sysstat", then: Within { key: "hosts", then: Hosts(&mut host) } };
         let read = read.deserialize(&mut json).and_then(|()| json.end());
-        let Host { told, is_local, has_changed, .. } = host;
+        let Host { counts, is_local, has_changed, .. } = host;
         match read {
             Err(_) if is_local => Err(NoSadf::Local),
             Err(error) => Err(NoSadf::Form(cut(&error))),
             Ok(()) if has_changed => Err(NoSadf::Processors),
-            Ok(()) => Ok(told),
+            Ok(()) => Ok(counts),
         }
     }
 }
@@ -141,7 +141,7 @@ struct Host<'a> {
     processors: u32,
     /// The end of the last record.
     last: Time,
-    told: Told,
+    counts: RecordCounts,
     is_local: bool,
     has_changed: bool,
 }
@@ -228,10 +228,10 @@ impl Host<'_> {
         let to = if ahead < 0 { to + ahead_by } else { to - ahead_by };
         match self.interval(to, Span::from_secs(*interval)) {
             Some(from) => {
-                self.told.records += 1;
+                self.counts.records += 1;
                 self.tell(record, from, to);
             }
-            None => self.told.left_out += 1,
+            None => self.counts.left_out += 1,
         }
         self.last = to;
         Ok(())
@@ -264,8 +264,8 @@ impl Host<'_> {
         let interfaces = record.network.interfaces.iter();
         let elsewhere = |one: &&Interface| one.name != "lo" && may_be_part(&one.name);
         for one in interfaces.filter(elsewhere).take(MOST) {
-            for (way, kib) in [("received", one.received), ("sent", one.sent)] {
-                let name = format!("host/net/{}/{way}", one.name);
+            for (direction, kib) in [("received", one.received), ("sent", one.sent)] {
+                let name = format!("host/net/{}/{direction}", one.name);
                 self.one(name, Unit::Bytes, None, kib * 1024.0, (from, to));
             }
         }
@@ -292,7 +292,7 @@ impl Host<'_> {
     }
 
     fn restarts(&mut self, restarts: &[Restart]) {
-        self.told.restarts += restarts.len() as u64;
+        self.counts.restarts += restarts.len() as u64;
         let others =
             |restart: &Restart| restart.boot.cpu_count.is_some_and(|n| n != self.processors);
         self.has_changed |= restarts.iter().any(others);

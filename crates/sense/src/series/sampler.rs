@@ -144,23 +144,23 @@ mod tests {
     use super::super::resource::Unit;
     use super::*;
 
-    type Said = Result<Option<Taken>, Unreadable>;
+    type Reply = Result<Option<Taken>, Unreadable>;
 
     /// A source that returns prepared results.
-    struct Told(VecDeque<Said>);
+    struct ScriptedSource(VecDeque<Reply>);
 
-    impl Source for Told {
+    impl Source for ScriptedSource {
         fn name(&self) -> &'static str {
-            "told"
+            "script"
         }
 
-        fn read(&mut self, _: &Clock) -> Said {
+        fn read(&mut self, _: &Clock) -> Reply {
             self.0.pop_front().expect("no test steps further")
         }
     }
 
     #[allow(clippy::unnecessary_wraps, reason = "beside those that fail")]
-    fn says(second: u64, readings: &[(&str, f64)]) -> Said {
+    fn says(second: u64, readings: &[(&str, f64)]) -> Reply {
         let reading = |(name, value): &(&str, f64)| {
             Reading::counter((*name).to_owned(), Unit::Seconds, *value).of(Some(2.0))
         };
@@ -168,14 +168,14 @@ mod tests {
         Ok(Some(Taken { at, readings: readings.iter().map(reading).collect() }))
     }
 
-    fn fails() -> Said {
+    fn fails() -> Reply {
         Err(Unreadable::NoProcess("named x".to_owned()))
     }
 
-    fn sampler(told: Vec<Vec<Said>>) -> Sampler {
+    fn sampler(script: Vec<Vec<Reply>>) -> Sampler {
         let mut sampler = Sampler::new(Clock::since(Instant::now()), Span::from_secs(2));
-        for (number, told) in told.into_iter().enumerate() {
-            assert_eq!(sampler.add("db", Told(told.into())), number);
+        for (number, script) in script.into_iter().enumerate() {
+            assert_eq!(sampler.add("db", ScriptedSource(script.into())), number);
         }
         sampler
     }
@@ -189,8 +189,8 @@ mod tests {
         let changes = |step: &Step| {
             step.changes.iter().map(|one| (one.source, one.failed.is_some())).collect::<Vec<_>>()
         };
-        let told: Vec<_> = steps.iter().map(changes).collect();
-        assert_eq!(told, [vec![(0, true)], vec![], vec![], vec![(0, false)], vec![]]);
+        let reported: Vec<_> = steps.iter().map(changes).collect();
+        assert_eq!(reported, [vec![(0, true)], vec![], vec![], vec![(0, false)], vec![]]);
         let counts: Vec<usize> = steps.iter().map(|step| step.uses.len()).collect();
         assert_eq!(counts, [0, 1, 1, 1, 2]);
         let used = &steps[4].uses[0];
@@ -203,12 +203,12 @@ mod tests {
 
     #[test]
     fn a_resource_that_is_gone_is_forgotten_and_one_that_leaps_is_left_out() {
-        let told = vec![
+        let script = vec![
             says(0, &[("a", 0.0), ("gone", 1.0)]),
             says(1, &[("a", 1e9)]),
             says(3, &[("a", 1e9)]),
         ];
-        let mut sampler = sampler(vec![told]);
+        let mut sampler = sampler(vec![script]);
         assert!(sampler.step().unread.is_empty());
         let left = Left { source: 0, name: "a".to_owned(), why: Unread::Leap };
         assert_eq!(sampler.step().unread, [left]);

@@ -61,14 +61,14 @@ impl Windows {
         let is_it =
             |(source, name): &(usize, String)| *source == one.source && *name == one.resource.name;
         let all = one.to.since(one.from).as_nanos();
-        let Some(place) = self.resources.iter().position(is_it).filter(|_| all > 0) else { return };
+        let Some(index) = self.resources.iter().position(is_it).filter(|_| all > 0) else { return };
         let step = self.step.as_nanos();
         let last = (one.to.as_nanos() - 1) / step;
         self.open_until(last);
         for number in (one.from.as_nanos() / step).max(self.first)..=last {
             let begins = one.from.as_nanos().max(number * step);
             let inside = one.to.as_nanos().min((number + 1).saturating_mul(step)) - begins;
-            let part = &mut self.open[(number - self.first) as usize][place];
+            let part = &mut self.open[(number - self.first) as usize][index];
             part.read += inside as f64 / step as f64;
             part.used += one.used * (inside as f64 / all as f64);
         }

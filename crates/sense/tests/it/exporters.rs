@@ -11,7 +11,7 @@ use std::{env, fs, thread};
 use bywash_sense::series::{Exporter, Processors, Reading, Root, Sampler, Source, Step, Unit};
 use bywash_units::Span;
 
-use super::{clock, file, told, wait_for};
+use super::{clock, file, values_of, wait_for};
 
 /// Longer than any step here takes.
 const PATIENCE: Span = Span::from_secs(20);
@@ -56,18 +56,21 @@ fn says(name: &str) -> Vec<Reading> {
 fn a_host_is_told_as_it_tells_itself() {
     let readings = says("node_exporter.txt");
     let busy = 17222.67 + 629.74 + 1649.98 + 30.84 + 18540.99 + 639.9 + 1755.44 + 65.12;
-    let told = told(&readings);
-    assert_eq!((told[0].0, told[0].2), ("host/cpu", Some(2.0)));
-    assert!((told[0].1 - busy).abs() < 1e-6, "{} s busy", told[0].1);
-    assert_eq!(told[1], ("host/disk/vda", 524.004, Some(1.0)), "and no zram");
+    let values = values_of(&readings);
+    assert_eq!((values[0].0, values[0].2), ("host/cpu", Some(2.0)));
+    assert!((values[0].1 - busy).abs() < 1e-6, "{} s busy", values[0].1);
+    assert_eq!(values[1], ("host/disk/vda", 524.004, Some(1.0)), "and no zram");
     let eth0 = [
         ("host/net/eth0/received", 535_204_307.0, None),
         ("host/net/eth0/sent", 1_339_202.0, None),
     ];
-    assert_eq!(told[2..4], eth0, "whose speed of -125000 is none");
+    assert_eq!(values[2..4], eth0, "whose speed of -125000 is none");
     let pressure = ("host/pressure/cpu/some", 8_609.590_335, None);
-    assert!(told.contains(&pressure), "{told:?}");
-    assert!(!told.iter().any(|one| one.0.contains("lo/") || one.0.contains("guest")), "{told:?}");
+    assert!(values.contains(&pressure), "{values:?}");
+    assert!(
+        !values.iter().any(|one| one.0.contains("lo/") || one.0.contains("guest")),
+        "{values:?}"
+    );
 }
 
 #[test]
@@ -80,7 +83,7 @@ fn a_database_is_told_without_its_exporter() {
         ("database/written", 0.0, None),
     ];
     assert_eq!(
-        told(&readings),
+        values_of(&readings),
         expected,
         "without its processor time, which this server does not count"
     );
@@ -91,7 +94,7 @@ fn a_database_is_told_without_its_exporter() {
         ("database/idle_in_transaction", 0.0, None),
         ("database/read", 9_822_208.0, None),
     ];
-    assert_eq!(told(&readings), expected, "without times of blocks, which are not tracked");
+    assert_eq!(values_of(&readings), expected, "without times of blocks, which are not tracked");
 }
 
 #[test]
@@ -103,8 +106,8 @@ fn no_proxy_of_the_environment_is_used() {
         again.env(name, format!("http://{closed}"));
     }
     let output = again.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    let message = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && message.contains("1 passed"), "{message}");
 }
 
 #[test]
@@ -127,8 +130,8 @@ fn an_exporter_that_does_harm_costs_its_own_reading_and_is_said() {
         forever(client, b"y", Duration::from_millis(20));
     });
     for (address, _) in [hangs, trickles, trickles_its_head] {
-        let said = wait_for(&mut exporter(address, SHORT)).unwrap_err().to_string();
-        assert!(said.contains("timeout"), "{said}");
+        let message = wait_for(&mut exporter(address, SHORT)).unwrap_err().to_string();
+        assert!(message.contains("timeout"), "{message}");
     }
     let gigabytes = server(move |_, client| {
         head(client);
@@ -148,10 +151,10 @@ fn an_exporter_that_does_harm_costs_its_own_reading_and_is_said() {
         drop(client.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nnode_load1 1\n"));
     });
     for (address, _) in [gigabytes, one_line, large_head, garbage, closes, short] {
-        let said = wait_for(&mut exporter(address, PATIENCE)).unwrap_err().to_string();
-        assert!(said.starts_with(&format!("http://{address}/metrics: ")), "{said}");
-        assert!(!said.contains("timeout"), "its size was not what ended it: {said}");
-        assert!(said.len() < 400 && !said.contains('\u{1b}'), "{said:?}");
+        let message = wait_for(&mut exporter(address, PATIENCE)).unwrap_err().to_string();
+        assert!(message.starts_with(&format!("http://{address}/metrics: ")), "{message}");
+        assert!(!message.contains("timeout"), "its size was not what ended it: {message}");
+        assert!(message.len() < 400 && !message.contains('\u{1b}'), "{message:?}");
     }
 }
 
@@ -174,13 +177,13 @@ fn what_is_no_exporter_is_told_so() {
     });
     for (address, expected) in [(redirects, "status 302"), (page, "no known metric"), (down, "503")]
     {
-        let said = wait_for(&mut exporter(address, PATIENCE)).unwrap_err().to_string();
-        assert!(said.contains(expected), "{said}");
+        let message = wait_for(&mut exporter(address, PATIENCE)).unwrap_err().to_string();
+        assert!(message.contains(expected), "{message}");
     }
     assert_eq!(asked.load(Ordering::SeqCst), 0, "nobody was asked elsewhere");
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let said = wait_for(&mut exporter(closed, PATIENCE)).unwrap_err().to_string();
-    assert!(said.contains("refused"), "{said}");
+    let message = wait_for(&mut exporter(closed, PATIENCE)).unwrap_err().to_string();
+    assert!(message.contains("refused"), "{message}");
 }
 
 #[test]
@@ -194,11 +197,11 @@ fn only_plain_urls_without_passwords_are_taken() {
         "http:///x",
         "http://a b/",
     ] {
-        let said = Exporter::new(url, PATIENCE).unwrap_err().to_string();
-        assert!(said.contains("http://127.0.0.1:9100/metrics"), "{url}: {said}");
+        let message = Exporter::new(url, PATIENCE).unwrap_err().to_string();
+        assert!(message.contains("http://127.0.0.1:9100/metrics"), "{url}: {message}");
     }
-    let said = Exporter::new("http://me:secret@db/metrics", PATIENCE).unwrap_err().to_string();
-    assert!(said.contains("password") && !said.contains("secret"), "{said}");
+    let message = Exporter::new("http://me:secret@db/metrics", PATIENCE).unwrap_err().to_string();
+    assert!(message.contains("password") && !message.contains("secret"), "{message}");
     let exporter = Exporter::new("http://127.0.0.1:1/probe?auth=secret", PATIENCE).unwrap();
     assert_eq!(exporter.name(), "http://127.0.0.1:1/probe");
 }

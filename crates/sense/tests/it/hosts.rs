@@ -10,7 +10,7 @@ use bywash_sense::series::{
 use bywash_units::Span;
 use tempfile::TempDir;
 
-use super::{clock, copy, file, read, told};
+use super::{clock, copy, file, read, values_of};
 
 /// A copy of a host's files that a test may change.
 struct Host(TempDir);
@@ -39,12 +39,12 @@ fn fails(source: &mut impl Source) -> String {
 fn processors_are_busy_but_not_by_waiting_and_not_for_other_machines() {
     let host = Host::new("two");
     let readings = read(&mut Processors::new(host.root()));
-    assert_eq!(told(&readings), [("host/cpu", 15.3, Some(2.0))]);
+    assert_eq!(values_of(&readings), [("host/cpu", 15.3, Some(2.0))]);
     assert_eq!(readings[0].unit, Unit::Seconds);
     for strange in [&b""[..], b"cpu 1", b"\xff\xfe", &b"1".repeat(2 << 20)] {
         host.write("proc/stat", strange);
-        let said = fails(&mut Processors::new(host.root()));
-        assert!(said.contains("proc/stat"), "{said}");
+        let message = fails(&mut Processors::new(host.root()));
+        assert!(message.contains("proc/stat"), "{message}");
     }
 }
 
@@ -52,11 +52,15 @@ fn processors_are_busy_but_not_by_waiting_and_not_for_other_machines() {
 fn disks_are_whole_ones() {
     let host = Host::new("two");
     let disks = [("host/disk/vda", 520.32, Some(1.0)), ("host/disk/nvme0n1", 1.5, Some(1.0))];
-    assert_eq!(told(&read(&mut Disks::new(host.root()))), disks);
+    assert_eq!(values_of(&read(&mut Disks::new(host.root()))), disks);
     fs::remove_dir_all(host.0.path().join("sys/block/vda")).unwrap();
-    assert_eq!(told(&read(&mut Disks::new(host.root()))), disks[1..], "the kernel knows better");
+    assert_eq!(
+        values_of(&read(&mut Disks::new(host.root()))),
+        disks[1..],
+        "the kernel knows better"
+    );
     fs::remove_dir_all(host.0.path().join("sys")).unwrap();
-    assert_eq!(told(&read(&mut Disks::new(host.root()))), disks, "names alone tell it too");
+    assert_eq!(values_of(&read(&mut Disks::new(host.root()))), disks, "names alone tell it too");
     host.write("proc/diskstats", "254 0 vda 1 2 three\n");
     assert!(fails(&mut Disks::new(host.root())).contains("diskstats: unexpected content"));
 }
@@ -70,7 +74,7 @@ fn interfaces_lead_elsewhere_unless_asked() {
         ("host/net/eth0/sent", 1_326_119.0, speed),
     ];
     let tun0 = [("host/net/tun0/received", 0.0, None), ("host/net/tun0/sent", 7.0, None)];
-    assert_eq!(told(&read(&mut Network::new(host.root()))), [eth0, tun0].concat());
+    assert_eq!(values_of(&read(&mut Network::new(host.root()))), [eth0, tun0].concat());
     let all = read(&mut Network::new(host.root()).with_loopback());
     assert_eq!((all.len(), &*all[0].name), (6, "host/net/lo/received"));
     host.write("sys/class/net/eth0/speed", "-1\n");
@@ -102,12 +106,12 @@ fn pressure_is_told_of_a_host_and_of_a_group() {
         let names: Vec<&str> =
             readings.iter().map(|one| &one.name["host/pressure/".len()..]).collect();
         assert_eq!(names, ["cpu/some", "io/some", "io/full", "memory/some", "memory/full"]);
-        assert_eq!(told(&readings)[0].1, 8_609.590_335);
+        assert_eq!(values_of(&readings)[0].1, 8_609.590_335);
         let group = Group::new(host.root(), "/system.slice/mariadb.service").unwrap();
         let readings = read(&mut Stalls::group(group));
         assert_eq!(readings.len(), if group_has_full { 6 } else { 3 });
         let some = ("cgroup/system.slice/mariadb.service/pressure/cpu/some", 1.5, Some(1.0));
-        assert_eq!(told(&readings)[0], some);
+        assert_eq!(values_of(&readings)[0], some);
         host.write("proc/pressure/io", "full total=1\n");
         assert!(fails(&mut Stalls::host(host.root())).contains("pressure/io: unexpected content"));
     }
@@ -164,8 +168,8 @@ fn processes_of_a_host_are_chosen_with_what_they_start() {
         let mut named = Processes::named(host.root(), "php-fpm8.2").unwrap();
         let mut grouped =
             Processes::in_group(host.root(), "php", "/system.slice/php8.2-fpm.service").unwrap();
-        assert_eq!(told(&read(&mut named)), [("process/php-fpm8.2/cpu", 0.0, Some(2.0))]);
-        assert_eq!(told(&read(&mut grouped))[0].0, "process/php/cpu");
+        assert_eq!(values_of(&read(&mut named)), [("process/php-fpm8.2/cpu", 0.0, Some(2.0))]);
+        assert_eq!(values_of(&read(&mut grouped))[0].0, "process/php/cpu");
         // The child has ended and its parent has waited for it and works on; another child began in
         // the meantime.
         stat(601, "php-fpm8.2", 600, 9000, 100, 42);
@@ -175,7 +179,7 @@ fn processes_of_a_host_are_chosen_with_what_they_start() {
         fs::copy(host.0.path().join("proc/600/cgroup"), host.0.path().join("proc/603/cgroup"))
             .unwrap();
         for source in [&mut named, &mut grouped] {
-            assert_eq!(told(&read(source))[0].1, 0.49, "30 ticks of its own, 12 and 7");
+            assert_eq!(values_of(&read(source))[0].1, 0.49, "30 ticks of its own, 12 and 7");
         }
         let file = Path::new("/run/fpm.pid");
         let mut led = Processes::led(host.root(), "fpm", file).unwrap();
@@ -186,10 +190,10 @@ fn processes_of_a_host_are_chosen_with_what_they_start() {
             assert!(fails(&mut led).contains("the PID of a process in the first line"), "{text}");
         }
         host.write("run/fpm.pid", "601\n/var/lib/php\n");
-        assert_eq!(told(&read(&mut led)), [("process/fpm/cpu", 0.0, Some(2.0))]);
+        assert_eq!(values_of(&read(&mut led)), [("process/fpm/cpu", 0.0, Some(2.0))]);
         stat(601, "php-fpm8.2", 600, 9000, 105, 42);
         stat(603, "php-fpm8.2", 600, 9900, 70, 0);
-        assert_eq!(told(&read(&mut led))[0].1, 0.05, "its own, and not its neighbour's");
+        assert_eq!(values_of(&read(&mut led))[0].1, 0.05, "its own, and not its neighbour's");
         host.write("run/fpm.pid", "4000000\n");
         assert!(fails(&mut led).contains("no process of /run/fpm.pid"));
         let mut none = Processes::named(host.root(), "postgres").unwrap();

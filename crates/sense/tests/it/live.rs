@@ -73,15 +73,15 @@ fn a_hosts_exporter_says_what_the_host_says() {
     let Some(mut exporter) = exporter("BYWASH_NODE_EXPORTER") else { return };
     let here = || Processors::new(Root::host());
     let before = read(&mut here())[0].value.get();
-    let told = wait_for(&mut exporter).unwrap().readings;
+    let readings = wait_for(&mut exporter).unwrap().readings;
     let after = read(&mut here())[0].clone();
-    let cpu = told.iter().find(|one| one.name == "host/cpu").unwrap();
+    let cpu = readings.iter().find(|one| one.name == "host/cpu").unwrap();
     assert_eq!(cpu.capacity, after.capacity);
     // A tick of each processor and each kind of use: the file sums them before it rounds.
-    let (told, ticks) = (cpu.value.get(), 0.01 * 5.0 * cpu.capacity.unwrap());
+    let (used, ticks) = (cpu.value.get(), 0.01 * 5.0 * cpu.capacity.unwrap());
     assert!(
-        (before - ticks..=after.value.get() + ticks).contains(&told),
-        "{before} {told} {after:?}"
+        (before - ticks..=after.value.get() + ticks).contains(&used),
+        "{before} {used} {after:?}"
     );
 }
 
@@ -168,8 +168,8 @@ fn a_file_that_sar_has_just_made_is_read() {
     let sadf = Sadf { tier: "web".into(), source: 0, longest: Span::from_secs(60), ahead: None };
     let mut uses = Vec::new();
     let began = clock_of_host() - Span::from_secs(60);
-    let told = sadf.read(&printed.stdout[..], |one| uses.push(one)).unwrap();
-    assert!(told.records >= 1 && told.left_out == 0, "{told:?}");
+    let counts = sadf.read(&printed.stdout[..], |one| uses.push(one)).unwrap();
+    assert!(counts.records >= 1 && counts.left_out == 0, "{counts:?}");
     let names: Vec<&str> = uses.iter().map(|one| &*one.resource.name).collect();
     assert!(names.contains(&"host/cpu"), "{names:?}");
     let now = clock_of_host() + Span::from_secs(1);

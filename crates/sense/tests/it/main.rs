@@ -42,7 +42,7 @@ fn wait_for(source: &mut impl Source) -> Result<Taken, Unreadable> {
 }
 
 /// Lists the name, the value and the capacity of each reading.
-fn told(readings: &[Reading]) -> Vec<(&str, f64, Option<f64>)> {
+fn values_of(readings: &[Reading]) -> Vec<(&str, f64, Option<f64>)> {
     readings.iter().map(|one| (one.name.as_str(), one.value.get(), one.capacity)).collect()
 }
 

@@ -75,6 +75,6 @@ fn what_a_process_has_burnt_is_what_the_system_has_counted_of_it() {
     assert!((measured - burnt).abs() <= 0.08, "{measured} s measured, {burnt} s burnt");
     assert!(burnt > 0.1, "{burnt} s are too few to measure");
     drop(burner);
-    let said = source.read(&clock()).unwrap_err().to_string();
-    assert!(said.contains("no process named burn"), "{said}");
+    let message = source.read(&clock()).unwrap_err().to_string();
+    assert!(message.contains("no process named burn"), "{message}");
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{Read, repeat};
 
-use bywash_sense::series::{NoSadf, Sadf, Told, Use};
+use bywash_sense::series::{NoSadf, RecordCounts, Sadf, Use};
 use bywash_units::{Span, Time};
 
 use super::file;
@@ -12,10 +12,10 @@ fn sadf() -> Sadf {
     Sadf { tier: "db".to_owned(), source: 3, longest: Span::from_secs(700), ahead: None }
 }
 
-fn read(sadf: &Sadf, bytes: impl Read) -> Result<(Told, Vec<Use>), NoSadf> {
+fn read(sadf: &Sadf, bytes: impl Read) -> Result<(RecordCounts, Vec<Use>), NoSadf> {
     let mut uses = Vec::new();
-    let told = sadf.read(bytes, |one| uses.push(one))?;
-    Ok((told, uses))
+    let counts = sadf.read(bytes, |one| uses.push(one))?;
+    Ok((counts, uses))
 }
 
 fn named(name: &str) -> Vec<u8> {
@@ -43,8 +43,8 @@ fn at(seconds: u64) -> Time {
 
 #[test]
 fn a_file_of_a_host_says_what_was_used_of_what() {
-    let (told, uses) = read(&sadf(), &named("host.json")[..]).unwrap();
-    assert_eq!(told, Told { records: 4, left_out: 0, restarts: 0 });
+    let (counts, uses) = read(&sadf(), &named("host.json")[..]).unwrap();
+    assert_eq!(counts, RecordCounts { records: 4, left_out: 0, restarts: 0 });
     let names: Vec<&str> = uses.iter().map(|one| &*one.resource.name).take(4).collect();
     assert_eq!(
         names,
@@ -62,8 +62,8 @@ fn a_file_of_a_host_says_what_was_used_of_what() {
 
 #[test]
 fn after_a_restart_it_goes_on() {
-    let (told, uses) = read(&sadf(), &named("restart.json")[..]).unwrap();
-    assert_eq!(told, Told { records: 3, left_out: 0, restarts: 1 });
+    let (counts, uses) = read(&sadf(), &named("restart.json")[..]).unwrap();
+    assert_eq!(counts, RecordCounts { records: 3, left_out: 0, restarts: 1 });
     let gap = uses[1].from.since(uses[0].to);
     assert_eq!(gap, Span::from_secs(1), "in which the host was started");
     let other = String::from_utf8(named("restart.json")).unwrap();
@@ -96,8 +96,8 @@ fn gaps_and_clocks_that_were_set_leave_records_out() {
         record("10:50:00", 0, 80.0),
         record("12:00:00", 600, 80.0),
     ];
-    let (told, uses) = read(&sadf(), host(&records.join(","), "").as_bytes()).unwrap();
-    assert_eq!(told, Told { records: 6, left_out: 3, restarts: 0 });
+    let (counts, uses) = read(&sadf(), host(&records.join(","), "").as_bytes()).unwrap();
+    assert_eq!(counts, RecordCounts { records: 6, left_out: 3, restarts: 0 });
     for pair in uses.windows(2) {
         let is_behind = pair[0].to <= pair[1].from;
         assert!(is_behind || pair[1].to < pair[0].from, "{pair:?} overlap");
@@ -111,9 +111,9 @@ fn gaps_and_clocks_that_were_set_leave_records_out() {
 #[test]
 fn what_cannot_be_is_no_use() {
     for idle in [-30.0, 200.0, -1e300, 1e300] {
-        let (told, uses) =
+        let (counts, uses) =
             read(&sadf(), host(&record("10:00:00", 600, idle), "").as_bytes()).unwrap();
-        assert_eq!((told.records, uses.len()), (1, 0), "{idle} % idle");
+        assert_eq!((counts.records, uses.len()), (1, 0), "{idle} % idle");
     }
     for strange in [
         "",
@@ -144,6 +144,6 @@ fn a_record_without_end_is_not_held() {
     let error = read(&sadf(), endless).unwrap_err().to_string();
     assert!(error.contains("4 MiB"), "{error}");
     let many = (0..100_000).map(|_| record("10:00:00", 600, 80.0)).collect::<Vec<_>>().join(",");
-    let (told, _) = read(&sadf(), host(&many, "").as_bytes()).unwrap();
-    assert_eq!(told.records + told.left_out, 100_000, "as many as there are, one at a time");
+    let (counts, _) = read(&sadf(), host(&many, "").as_bytes()).unwrap();
+    assert_eq!(counts.records + counts.left_out, 100_000, "as many as there are, one at a time");
 }

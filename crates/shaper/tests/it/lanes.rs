@@ -6,7 +6,7 @@ use bywash_shaper::{Lane, Mark, Shaper, Shaping, Without, install};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 use socket2::SockRef;
 
-use crate::place::{Place, answer, connection, plan};
+use crate::testbed::{Testbed, answer, connection, plan};
 
 /// Drops the capabilities that are needed to choose a class, on this thread only.
 pub(crate) fn give_up_rights() {
@@ -27,18 +27,18 @@ const LONG: usize = 200_000;
 
 #[test]
 fn each_answer_on_one_connection_leaves_by_its_own_lane() {
-    let Some(place) = Place::new() else { return };
-    place.here.within(|| install(&plan("500mbit", "100mbit", "200mbit"))).unwrap();
-    let shaper = place.here.within(shaper);
+    let Some(testbed) = Testbed::new() else { return };
+    testbed.here.within(|| install(&plan("500mbit", "100mbit", "200mbit"))).unwrap();
+    let shaper = testbed.here.within(shaper);
     assert_eq!(shaper.shaping(), Shaping::Priority);
-    let (mut ours, mut client) = connection(&place);
+    let (mut ours, mut client) = connection(&testbed);
     let mut mark = Mark::default();
     for (round, lane) in [Lane::Elephant, Lane::Ant, Lane::Elephant, Lane::Ant].iter().enumerate() {
-        place.here.within(|| shaper.lane(&ours, &mut mark, *lane)).unwrap();
-        let before = (place.sent("6277:10"), place.sent("6277:20"));
+        testbed.here.within(|| shaper.lane(&ours, &mut mark, *lane)).unwrap();
+        let before = (testbed.sent("6277:10"), testbed.sent("6277:20"));
         answer(&mut ours, &mut client, LONG);
         let (ants, elephants) =
-            (place.sent("6277:10") - before.0, place.sent("6277:20") - before.1);
+            (testbed.sent("6277:10") - before.0, testbed.sent("6277:20") - before.1);
         let (right, wrong) = match lane {
             Lane::Ant => (ants, elephants),
             Lane::Elephant => (elephants, ants),
@@ -50,16 +50,16 @@ fn each_answer_on_one_connection_leaves_by_its_own_lane() {
 
 #[test]
 fn a_connection_is_asked_of_the_kernel_only_when_its_lane_changes() {
-    let Some(place) = Place::new() else { return };
-    place.here.within(|| install(&plan("500mbit", "100mbit", "200mbit"))).unwrap();
-    let shaper = place.here.within(shaper);
-    let (ours, _client) = connection(&place);
+    let Some(testbed) = Testbed::new() else { return };
+    testbed.here.within(|| install(&plan("500mbit", "100mbit", "200mbit"))).unwrap();
+    let shaper = testbed.here.within(shaper);
+    let (ours, _client) = connection(&testbed);
     let mut mark = Mark::default();
-    place.here.within(|| shaper.lane(&ours, &mut mark, Lane::Elephant)).unwrap();
+    testbed.here.within(|| shaper.lane(&ours, &mut mark, Lane::Elephant)).unwrap();
     assert_eq!(SockRef::from(&ours).priority().unwrap(), 0x6277_0020);
     // Change the priority directly: the same lane again makes no system call, another one does.
     SockRef::from(&ours).set_priority(5).unwrap();
-    place.here.within(|| shaper.lane(&ours, &mut mark, Lane::Elephant)).unwrap();
+    testbed.here.within(|| shaper.lane(&ours, &mut mark, Lane::Elephant)).unwrap();
     assert_eq!(SockRef::from(&ours).priority().unwrap(), 5);
     shaper.lane(&ours, &mut mark, Lane::Ant).unwrap();
     assert_eq!(SockRef::from(&ours).priority().unwrap(), 0);
@@ -67,11 +67,11 @@ fn a_connection_is_asked_of_the_kernel_only_when_its_lane_changes() {
 
 #[test]
 fn without_the_right_a_connection_is_paced_and_the_reason_is_known() {
-    let Some(place) = Place::new() else { return };
-    place.here.within(|| install(&plan("500mbit", "100mbit", "200mbit"))).unwrap();
-    let (mut ours, mut client) = connection(&place);
-    let before = place.sent("6277:20");
-    place.here.within(|| {
+    let Some(testbed) = Testbed::new() else { return };
+    testbed.here.within(|| install(&plan("500mbit", "100mbit", "200mbit"))).unwrap();
+    let (mut ours, mut client) = connection(&testbed);
+    let before = testbed.sent("6277:20");
+    testbed.here.within(|| {
         give_up_rights();
         let shaper = shaper();
         assert_eq!(shaper.shaping(), Shaping::Pacing(Without::NotPermitted));
@@ -82,13 +82,13 @@ fn without_the_right_a_connection_is_paced_and_the_reason_is_known() {
         shaper.lane(&ours, &mut mark, Lane::Ant).unwrap();
         assert_eq!(pacing(&ours), u64::MAX);
     });
-    assert_eq!(place.sent("6277:20"), before);
+    assert_eq!(testbed.sent("6277:20"), before);
 }
 
 #[test]
 fn a_connection_that_leaves_by_a_device_without_lanes_is_in_none() {
-    let Some(place) = Place::new() else { return };
-    place.here.within(|| {
+    let Some(testbed) = Testbed::new() else { return };
+    testbed.here.within(|| {
         install(&plan("500mbit", "100mbit", "200mbit")).unwrap();
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let _client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -109,9 +109,9 @@ fn a_connection_that_leaves_by_a_device_without_lanes_is_in_none() {
 
 #[test]
 fn the_right_to_use_raw_sockets_is_enough_to_choose_a_lane() {
-    let Some(place) = Place::new() else { return };
-    place.here.within(|| install(&plan("500mbit", "100mbit", "200mbit"))).unwrap();
-    place.here.within(|| {
+    let Some(testbed) = Testbed::new() else { return };
+    testbed.here.within(|| install(&plan("500mbit", "100mbit", "200mbit"))).unwrap();
+    testbed.here.within(|| {
         give_up(CapabilitySet::all().difference(CapabilitySet::NET_RAW));
         assert_eq!(shaper().shaping(), Shaping::Priority);
     });
@@ -119,10 +119,10 @@ fn the_right_to_use_raw_sockets_is_enough_to_choose_a_lane() {
 
 #[test]
 fn a_right_that_is_lost_while_serving_is_no_error_and_is_said_once() {
-    let Some(place) = Place::new() else { return };
-    place.here.within(|| install(&plan("500mbit", "100mbit", "200mbit"))).unwrap();
-    let (ours, _client) = connection(&place);
-    place.here.within(|| {
+    let Some(testbed) = Testbed::new() else { return };
+    testbed.here.within(|| install(&plan("500mbit", "100mbit", "200mbit"))).unwrap();
+    let (ours, _client) = connection(&testbed);
+    testbed.here.within(|| {
         let shaper = shaper();
         assert_eq!(shaper.shaping(), Shaping::Priority);
         let mut mark = Mark::default();
@@ -139,18 +139,18 @@ fn a_right_that_is_lost_while_serving_is_no_error_and_is_said_once() {
 
 #[test]
 fn an_elephant_in_the_lane_when_it_goes_is_paced_from_its_next_answer_on() {
-    let Some(place) = Place::new() else { return };
+    let Some(testbed) = Testbed::new() else { return };
     let wanted = plan("500mbit", "100mbit", "200mbit");
-    place.here.within(|| install(&wanted)).unwrap();
-    let (mut ours, mut client) = connection(&place);
-    let shaper = place.here.within(shaper);
+    testbed.here.within(|| install(&wanted)).unwrap();
+    let (mut ours, mut client) = connection(&testbed);
+    let shaper = testbed.here.within(shaper);
     let mut mark = Mark::default();
-    place.here.within(|| shaper.lane(&ours, &mut mark, Lane::Elephant)).unwrap();
-    place.here.within(|| bywash_shaper::remove(wanted.device())).unwrap();
+    testbed.here.within(|| shaper.lane(&ours, &mut mark, Lane::Elephant)).unwrap();
+    testbed.here.within(|| bywash_shaper::remove(wanted.device())).unwrap();
     // The change has not been detected yet: a priority without classes has no effect.
     answer(&mut ours, &mut client, LONG);
-    place.here.within(|| shaper.look()).unwrap();
-    place.here.within(|| shaper.lane(&ours, &mut mark, Lane::Elephant)).unwrap();
+    testbed.here.within(|| shaper.look()).unwrap();
+    testbed.here.within(|| shaper.lane(&ours, &mut mark, Lane::Elephant)).unwrap();
     assert_eq!((pacing(&ours), SockRef::from(&ours).priority().unwrap()), (10_000_000, 0));
 }
 

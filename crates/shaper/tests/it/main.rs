@@ -4,4 +4,4 @@
 
 mod device;
 mod lanes;
-mod place;
+mod testbed;

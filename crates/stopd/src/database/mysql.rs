@@ -6,7 +6,7 @@
 //! arrives. There, only leased connections may be cancelled, and only if the operator allows
 //! cancelling writes, because that statement may write.
 
-use bywash_config::{Database as Settings, DatabasePlace};
+use bywash_config::{Database as Settings, DatabaseAddress};
 use bywash_units::Span;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, OptsBuilder, Row, Value};
@@ -142,11 +142,11 @@ fn look(wanted: &Wanted, database: &str, is_mariadb: bool) -> String {
 fn options(settings: &Settings) -> Result<OptsBuilder, DatabaseError> {
     let server = &settings.server;
     let options = OptsBuilder::default().user(Some(&server.user)).pass(password(settings)?);
-    Ok(match &server.place {
-        DatabasePlace::Tcp { host, port } => {
+    Ok(match &server.address {
+        DatabaseAddress::Tcp { host, port } => {
             options.ip_or_hostname(host).tcp_port(*port).prefer_socket(false)
         }
-        DatabasePlace::Unix(path) => options.socket(Some(path.display().to_string())),
+        DatabaseAddress::Unix(path) => options.socket(Some(path.display().to_string())),
     })
 }
 

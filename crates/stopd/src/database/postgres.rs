@@ -7,7 +7,7 @@
 //! that it was meant for can receive it, or none. The kernel has it pending before the backend
 //! reads the next statement.
 
-use bywash_config::{Database as Settings, DatabasePlace};
+use bywash_config::{Database as Settings, DatabaseAddress};
 use bywash_units::Span;
 use tokio::task::JoinHandle;
 use tokio_postgres::error::SqlState;
@@ -130,9 +130,9 @@ fn config(settings: &Settings) -> Result<Config, DatabaseError> {
     config.user(&server.user).dbname(&server.database).application_name("bywash sentry");
     // End statements on the server too when the daemon no longer waits for them.
     config.options(format!("-c statement_timeout={}", LONGEST.as_millis()));
-    match &server.place {
-        DatabasePlace::Tcp { host, port } => config.host(host).port(*port),
-        DatabasePlace::Unix(folder) => config.host_path(folder),
+    match &server.address {
+        DatabaseAddress::Tcp { host, port } => config.host(host).port(*port),
+        DatabaseAddress::Unix(folder) => config.host_path(folder),
     };
     if let Some(password) = password(settings)? {
         config.password(password);

@@ -14,7 +14,7 @@ const KIND: Kind = Kind::MariaDb;
 fn mysql(change: impl Fn(&mut Database)) -> Option<(Site, Client, Connection, Connection)> {
     let relay = Relay::before(KIND.address()?, Conduct::SaysMySql);
     let site = Site::of(KIND, |settings| {
-        settings.server.place = place(relay.address);
+        settings.server.address = place(relay.address);
         change(settings);
     })?;
     let app = Client::of(&site);

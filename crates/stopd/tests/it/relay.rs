@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
-use bywash_config::DatabasePlace;
+use bywash_config::DatabaseAddress;
 
 /// The way in which the relay changes the traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +104,6 @@ fn rename(answer: &mut [u8]) {
 }
 
 /// Returns the address in the form of the settings.
-pub(crate) fn place(address: SocketAddr) -> DatabasePlace {
-    DatabasePlace::Tcp { host: address.ip().to_string(), port: address.port() }
+pub(crate) fn place(address: SocketAddr) -> DatabaseAddress {
+    DatabaseAddress::Tcp { host: address.ip().to_string(), port: address.port() }
 }

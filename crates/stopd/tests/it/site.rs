@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::sync::{Arc, Mutex};
 
-use bywash_config::{Database, DatabaseKind, DatabasePlace, DatabaseServer, Mode, Sentry};
+use bywash_config::{Database, DatabaseAddress, DatabaseKind, DatabaseServer, Mode, Sentry};
 use bywash_stopd::Daemon;
 use tempfile::TempDir;
 
@@ -56,10 +56,16 @@ impl Kind {
             Self::Postgres => DatabaseKind::Postgres,
             Self::MariaDb => DatabaseKind::MySql,
         };
-        let place = DatabasePlace::Tcp { host: address.ip().to_string(), port: address.port() };
+        let listening =
+            DatabaseAddress::Tcp { host: address.ip().to_string(), port: address.port() };
         Database {
             name: "shop".into(),
-            server: DatabaseServer { kind, user: user.into(), place, database: "shop".into() },
+            server: DatabaseServer {
+                kind,
+                user: user.into(),
+                address: listening,
+                database: "shop".into(),
+            },
             password_file: Some(file),
             user: None,
             writes: false,

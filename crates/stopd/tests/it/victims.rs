@@ -353,8 +353,8 @@ fn a_database_that_is_not_there_keeps_nobody_waiting() {
             continue;
         }
         let site = Site::of(kind, |settings| {
-            settings.server.place =
-                bywash_config::DatabasePlace::Tcp { host: "127.0.0.1".into(), port: 1 };
+            settings.server.address =
+                bywash_config::DatabaseAddress::Tcp { host: "127.0.0.1".into(), port: 1 };
         });
         let site = site.unwrap();
         let mut app = Client::of(&site);
@@ -370,7 +370,8 @@ fn a_database_that_is_not_there_keeps_nobody_waiting() {
 fn a_cancellation_whose_answer_is_lost_keeps_the_connection_from_everybody() {
     with_each(|kind| {
         let relay = Relay::before(kind.address().unwrap(), Conduct::LosesAnswer);
-        let site = Site::of(kind, |settings| settings.server.place = place(relay.address)).unwrap();
+        let site =
+            Site::of(kind, |settings| settings.server.address = place(relay.address)).unwrap();
         let (mut app, mut other) = (Client::of(&site), Client::of(&site));
         let (works, watch) = (Connection::new(kind), Connection::new(kind));
         let connected = r#"bywash_sentry_connected{database="shop"}"#;
@@ -402,7 +403,8 @@ fn a_release_does_not_wait_for_a_cancellation_that_takes_long_and_its_connection
  {
     with_each(|kind| {
         let relay = Relay::before(kind.address().unwrap(), Conduct::DelaysAnswer);
-        let site = Site::of(kind, |settings| settings.server.place = place(relay.address)).unwrap();
+        let site =
+            Site::of(kind, |settings| settings.server.address = place(relay.address)).unwrap();
         let (mut app, mut gateway) = (Client::of(&site), Client::of(&site));
         let (works, watch) = (Connection::new(kind), Connection::new(kind));
         let connected = r#"bywash_sentry_connected{database="shop"}"#;

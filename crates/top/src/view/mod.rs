@@ -1,7 +1,7 @@
 //! Draws the screen. Colour carries no information of its own; without it (`NO_COLOR`) nothing is
 //! lost.
 
-mod over;
+mod overlay;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -18,10 +18,10 @@ use ratatui::widgets::{Paragraph, Wrap};
 
 use super::amount::clock;
 use super::grid::{Grid, Sort};
-use super::headline::{Headline, headline as told};
+use super::headline::{Headline, headline as headline_of};
 use super::model::{Model, View};
-use super::screen::{Over, Screen};
-use over::over;
+use super::screen::{Overlay, Screen};
+use overlay::overlay;
 use table::table;
 
 /// The minimum size of the terminal (columns, lines).
@@ -64,11 +64,11 @@ pub(super) fn draw(frame: &mut Frame<'_>, screen: &Screen, paint: Paint) {
     tabs(frame, row(HEAD, 1), &screen.model);
     tables(frame, row(HEAD + 1, area.height - HEAD - 2), &screen.model);
     frame.render_widget(foot(screen), row(area.height - 1, 1));
-    over(frame, screen);
+    overlay(frame, screen);
 }
 
 fn headline(frame: &mut Frame<'_>, area: Rect, screen: &Screen, paint: Paint) {
-    let headline = told(&screen.model);
+    let headline = headline_of(&screen.model);
     let window = Line::raw(headline.window.clone());
     let lines = vec![first(headline, paint), window, third(screen, paint)];
     frame.render_widget(Paragraph::new(lines), area);
@@ -103,10 +103,10 @@ fn third(screen: &Screen, paint: Paint) -> Line<'static> {
     }
     let model = &screen.model;
     let (grid, look) = (model.grid(), model.look());
-    let mut words = format!("{} answers", screen.place);
+    let mut words = format!("{} answers", screen.address);
     if let Some(Sort { column, falls }) = look.sort {
-        let way = if falls { "falling" } else { "rising" };
-        let _ = write!(words, "  by {}, {way}", grid.columns[column].head);
+        let direction = if falls { "falling" } else { "rising" };
+        let _ = write!(words, "  by {}, {direction}", grid.columns[column].head);
     }
     if !look.filter.is_empty() {
         let all = model.all(model.view).rows.len();
@@ -150,10 +150,10 @@ fn tables(frame: &mut Frame<'_>, area: Rect, model: &Model) {
     if !elephants.rows.is_empty() {
         // Leave room for requests only if there is enough.
         let left = if rest.height > 2 * BELOW { BELOW } else { 0 };
-        let place = cut(&mut rest, elephants.rows.len() + 3, left);
+        let below = cut(&mut rest, elephants.rows.len() + 3, left);
         titled(
             frame,
-            place,
+            below,
             "Which requests cause the load: press 2, then a, to decide",
             &elephants,
         );
@@ -179,9 +179,9 @@ fn titled(frame: &mut Frame<'_>, area: Rect, title: &'static str, grid: &Grid) {
 }
 
 fn foot(screen: &Screen) -> Line<'static> {
-    match (&screen.over, &screen.notice) {
-        (Over::Filter(line), _) => Line::styled(
-            format!("/{}_  Enter: keep the filter, Esc: show all", escaped(line.text())),
+    match (&screen.overlay, &screen.notice) {
+        (Overlay::Filter(input), _) => Line::styled(
+            format!("/{}_  Enter: keep the filter, Esc: show all", escaped(input.text())),
             STRONG,
         ),
         (_, Some(notice)) => Line::styled(escaped(notice), STRONG),

@@ -20,7 +20,7 @@ pub(super) fn table(
 ) {
     let all = usize::from(area.width);
     let (widths, is_wide) = grid.widths(all - 1);
-    for ((at, column), (x, width)) in grid.columns.iter().enumerate().zip(places(&widths)) {
+    for ((at, column), (x, width)) in grid.columns.iter().enumerate().zip(offsets(&widths)) {
         let head = if is_wide { column.head } else { column.short };
         let sorted = sort.is_some_and(|sort| sort.column == at);
         let style = if sorted { STRONG.add_modifier(Modifier::UNDERLINED) } else { STRONG };
@@ -35,11 +35,11 @@ pub(super) fn table(
     for (line, (at, row)) in
         (area.y + 1..).zip(grid.rows.iter().enumerate().skip(first).take(height))
     {
-        let place = Rect { y: line, height: 1, ..area };
-        drawn(frame, place, grid, row, (&widths, is_wide));
+        let row_area = Rect { y: line, height: 1, ..area };
+        drawn(frame, row_area, grid, row, (&widths, is_wide));
         if chosen == Some(at) {
-            put(frame, place, ">", Align::Left, STRONG);
-            frame.buffer_mut().set_style(place, CHOSEN);
+            put(frame, row_area, ">", Align::Left, STRONG);
+            frame.buffer_mut().set_style(row_area, CHOSEN);
         }
     }
 }
@@ -51,7 +51,7 @@ fn drawn(
     row: &Row,
     (widths, is_wide): (&[usize], bool),
 ) {
-    for ((cell, column), (x, width)) in row.cells.iter().zip(grid.columns).zip(places(widths)) {
+    for ((cell, column), (x, width)) in row.cells.iter().zip(grid.columns).zip(offsets(widths)) {
         let Cell { text, short, .. } = cell;
         let text = if is_wide { text } else { short.as_ref().unwrap_or(text) };
         put(frame, Rect { x, width, ..area }, text, column.align, Style::new());
@@ -59,7 +59,7 @@ fn drawn(
 }
 
 /// Returns where columns begin, after that of the cursor, and how wide they are.
-fn places(widths: &[usize]) -> impl Iterator<Item = (u16, u16)> {
+fn offsets(widths: &[usize]) -> impl Iterator<Item = (u16, u16)> {
     let mut x = 1;
     widths.iter().map(move |width| {
         let (at, width) = (x, *width as u16);

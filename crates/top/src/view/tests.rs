@@ -7,17 +7,17 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::KeyCode;
 
-use super::over::wrapped;
+use super::overlay::wrapped;
 use super::*;
-use crate::feed::News;
+use crate::feed::Update;
 use crate::sample::{answers, elephant, model, request};
 use crate::screen::Screen;
 
 fn screen(model: Model) -> Screen {
-    let (errands, todo) = channel();
+    let (commands, todo) = channel();
     // Leak the receiver, so that sending keeps working.
     std::mem::forget(todo);
-    Screen::new(model, "127.0.0.1:7070".into(), "ana".into(), errands)
+    Screen::new(model, "127.0.0.1:7070".into(), "ana".into(), commands)
 }
 
 fn lines(screen: &Screen, width: u16, height: u16) -> Vec<String> {
@@ -100,7 +100,7 @@ fn a_small_terminal_says_so_and_none_is_too_small_to_be_drawn() {
 #[test]
 fn a_gateway_that_is_silent_is_said_to_be_so_and_what_was_stays() {
     let mut screen = screen(model());
-    screen.hear(News::Silence("no gateway answers at 127.0.0.1:7070".into()), 1_700_000_000_000);
+    screen.hear(Update::Silence("no gateway answers at 127.0.0.1:7070".into()), 1_700_000_000_000);
     let drawn = lines(&screen, 80, 24);
     assert!(
         drawn[2].starts_with("STALE since 22:13:20 UTC: no gateway answers at"),
@@ -127,10 +127,10 @@ fn a_filter_and_the_order_are_said_and_done() {
 #[test]
 fn before_a_decision_stands_what_it_does() {
     let mut screen = screen(model());
-    let told = "1 /slow\nproposed  2 at once\neffect    90 %, then 20 %\n".to_owned();
+    let evidence = "1 /slow\nproposed  2 at once\neffect    90 %, then 20 %\n".to_owned();
     typed(&mut screen, "2a");
     let verb = crate::ask::Verb::Approve;
-    screen.hear(News::Considered(verb, Box::new(elephant("/slow")), told), 0);
+    screen.hear(Update::Considered(verb, Box::new(elephant("/slow")), evidence), 0);
     typed(&mut screen, "too much");
     let drawn = lines(&screen, 80, 24);
     line(&drawn, "proposed  2 at once");
@@ -170,8 +170,8 @@ fn what_others_wrote_cannot_leave_its_place() {
             assert!(!line.contains(is_unsafe), "{line:?}");
         }
     }
-    screen.hear(News::Silence(hostile.into()), 0);
-    screen.hear(News::Refused(hostile.into()), 0);
+    screen.hear(Update::Silence(hostile.into()), 0);
+    screen.hear(Update::Refused(hostile.into()), 0);
     for line in lines(&screen, 80, 24) {
         assert!(!line.contains(is_unsafe), "{line:?}");
     }
@@ -196,10 +196,11 @@ fn lines_are_broken_between_words_and_long_words_anywhere() {
 #[test]
 fn all_of_what_is_to_be_decided_can_be_read_on_a_low_terminal() {
     let mut screen = screen(model());
-    let told = (1..=20).map(|number| format!("evidence {number}")).collect::<Vec<_>>().join("\n");
+    let evidence =
+        (1..=20).map(|number| format!("evidence {number}")).collect::<Vec<_>>().join("\n");
     typed(&mut screen, "2a");
     let verb = crate::ask::Verb::Approve;
-    screen.hear(News::Considered(verb, Box::new(elephant("/slow")), told), 0);
+    screen.hear(Update::Considered(verb, Box::new(elephant("/slow")), evidence), 0);
     let drawn = lines(&screen, 80, 12);
     line(&drawn, "evidence 1 ");
     line(&drawn, "Up Down: more");

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use bywash_engine::catalog::{LimitSettings, Policy, Settings, TerminationSettings};
-use bywash_engine::queue::{Moment, Order, Push};
+use bywash_engine::queue::{Order, Push, QueueView};
 use bywash_engine::{Reason, RequestId};
 use bywash_scenario::{
     Adversary, Charge, Claims, Closes, Departures, Distribution, ResultRow, Scenario, Tally,
@@ -23,15 +23,15 @@ static NOBODY_WITH_A_COOKIE: Policy = Policy {
 };
 
 impl Order for NobodyWithACookie {
-    fn turn_away(&mut self, moment: &Moment<'_>, id: RequestId) -> Option<Reason> {
+    fn reject(&mut self, moment: &QueueView<'_>, id: RequestId) -> Option<Reason> {
         moment.waiting(id).claims_session.then_some(Reason::QueueFull)
     }
 
-    fn push(&mut self, moment: &Moment<'_>, id: RequestId) -> Push {
-        self.turn_away(moment, id).map_or(Push::Queued, Push::Refused)
+    fn push(&mut self, moment: &QueueView<'_>, id: RequestId) -> Push {
+        self.reject(moment, id).map_or(Push::Queued, Push::Refused)
     }
 
-    fn pop(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)> {
+    fn pop(&mut self, moment: &QueueView<'_>) -> Option<(RequestId, Reason)> {
         moment.oldest().map(|id| (id, Reason::Best))
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use bywash_levels::{Fate, Goal, Level, LevelStats, Refused, Verdict};
+use bywash_levels::{Goal, JobState, Level, LevelStats, Refused, Verdict};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -80,10 +80,10 @@ impl Pool {
     /// will. If `run` returns `False`, the request has failed.
     fn submit(&self, py: Python<'_>, level: String, run: Py<PyAny>) -> PyResult<()> {
         let pool = self.pool()?;
-        let fate = Fate::default();
-        let job = Job { run, fate: fate.clone() };
+        let job_state = JobState::default();
+        let job = Job { run, job_state: job_state.clone() };
         py.detach(|| pool.submit(&level, move |request| job.run(request))).map_err(refused)?;
-        if fate.accept() { Ok(()) } else { Err(refused(Refused::Closed)) }
+        if job_state.accept() { Ok(()) } else { Err(refused(Refused::Closed)) }
     }
 
     /// Refuses new requests and those that wait.
@@ -170,12 +170,12 @@ fn look_after_signals(py: Python<'_>) -> PyResult<()> {
 /// A submitted request. `run` is called exactly once, if the caller was told that it was accepted.
 struct Job {
     run: Py<PyAny>,
-    fate: Fate,
+    job_state: JobState,
 }
 
 impl Job {
     fn run(self, request: &mut bywash_levels::Request) {
-        self.fate.begin();
+        self.job_state.begin();
         let _job = Counted::job();
         // Move the job in, so that its Python objects are dropped while the interpreter's lock is
         // held.
@@ -192,7 +192,7 @@ impl Job {
 
 impl Drop for Job {
     fn drop(&mut self) {
-        if self.fate.end() {
+        if self.job_state.end() {
             // If the interpreter ends, no caller is left to be notified.
             _ = enter(|py| self.run.call1(py, (py.None(),)).map_err(|_| closed("told")));
         }

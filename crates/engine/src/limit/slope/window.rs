@@ -18,7 +18,7 @@ use alloc::vec::Vec;
 use bywash_units::{Span, Time};
 
 use super::bases::{Bases, OfClass};
-use crate::limit::{Ended, Load, Way};
+use crate::limit::{Completion, Ended, Load};
 use crate::request::ClassSet;
 
 /// The minimum number of answers for a conclusion.
@@ -126,11 +126,11 @@ impl Window {
 
     /// Counts a request that has ended.
     pub(super) fn ended(&mut self, now: Time, load: Load, ended: Ended, bases: &Bases) {
-        if now < self.counts_from || ended.way == Way::Void {
+        if now < self.counts_from || ended.completion == Completion::Void {
             return;
         }
         self.found_full += u32::from(load.is_full);
-        if ended.way == Way::TimedOut {
+        if ended.completion == Completion::TimedOut {
             self.timed_out += 1;
             return;
         }
@@ -140,7 +140,7 @@ impl Window {
         let of_class = &mut self.of_class[ended.class.index()];
         of_class.took += x;
         let base = bases.of(ended.class);
-        if ended.way == Way::Left {
+        if ended.completion == Completion::Left {
             self.left += 1;
             if let Some(b) = base {
                 self.sums.add_time(x, b);

@@ -36,7 +36,7 @@ pub(super) enum Part {
 
 /// A time as far as a field contains it: a whole time or a fraction, with its grain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum ParsedTime {
     Time(Span, Span),
     Fraction(Span, Span),
 }
@@ -71,21 +71,21 @@ impl Clock {
     }
 
     /// Parses the time at the start of a text. Returns the rest too.
-    pub(super) fn read<'a>(&self, text: &'a str) -> Result<(Told, &'a str), Flaw> {
+    pub(super) fn read<'a>(&self, text: &'a str) -> Result<(ParsedTime, &'a str), Flaw> {
         match self {
             Self::Common => {
                 let inside = text.strip_prefix('[').and_then(|text| text.split_once(']'));
                 let (inside, rest) = inside.ok_or(Flaw::Part("time in brackets"))?;
-                Ok((Told::Time(date::common(inside)?, Span::from_secs(1)), rest))
+                Ok((ParsedTime::Time(date::common(inside)?, Span::from_secs(1)), rest))
             }
             Self::Since1970(unit) => {
                 let (count, rest) = count(text)?;
-                Ok((Told::Time(*unit * count, *unit), rest))
+                Ok((ParsedTime::Time(*unit * count, *unit), rest))
             }
             Self::Fraction(length) => {
                 let (fraction, rest) = text.split_at_checked(*length).ok_or(Flaw::Part(PART))?;
-                let told = date::fraction_of_second(fraction).ok_or(Flaw::Part(PART))?;
-                Ok((Told::Fraction(told.0, told.1), rest))
+                let parsed = date::fraction_of_second(fraction).ok_or(Flaw::Part(PART))?;
+                Ok((ParsedTime::Fraction(parsed.0, parsed.1), rest))
             }
             Self::Parts(parts) => {
                 let mut read = Reading { rest: text, ..Reading::default() };
@@ -93,7 +93,7 @@ impl Clock {
                     read.part(*part).ok_or(Flaw::Part(PART))?;
                 }
                 let time = read.time().ok_or(Flaw::Part(PART))??;
-                Ok((Told::Time(time, Span::from_secs(1)), read.rest))
+                Ok((ParsedTime::Time(time, Span::from_secs(1)), read.rest))
             }
         }
     }
@@ -214,10 +214,10 @@ impl Reading<'_> {
 mod tests {
     use super::*;
 
-    fn read(format: &str, text: &str) -> Result<Told, Flaw> {
-        let (told, rest) = Clock::of(format).unwrap().read(text)?;
+    fn read(format: &str, text: &str) -> Result<ParsedTime, Flaw> {
+        let (parsed, rest) = Clock::of(format).unwrap().read(text)?;
         assert_eq!(rest, " rest", "{format}");
-        Ok(told)
+        Ok(parsed)
     }
 
     #[test]
@@ -232,12 +232,12 @@ mod tests {
             ("%FT%TZ", "2023-11-14T22:13:20Z"),
             ("[%F %T %z] 100%%", "[2023-11-14 22:13:20 +0000] 100%"),
         ] {
-            let told = read(format, &format!("{text} rest"));
-            assert_eq!(told, Ok(Told::Time(at, second)), "{format}");
+            let parsed = read(format, &format!("{text} rest"));
+            assert_eq!(parsed, Ok(ParsedTime::Time(at, second)), "{format}");
         }
         let milli = Span::from_millis(1);
-        assert_eq!(read("msec", "1700000000000 rest"), Ok(Told::Time(at, milli)));
-        let fraction = Told::Fraction(Span::from_micros(42), Span::from_micros(1));
+        assert_eq!(read("msec", "1700000000000 rest"), Ok(ParsedTime::Time(at, milli)));
+        let fraction = ParsedTime::Fraction(Span::from_micros(42), Span::from_micros(1));
         assert_eq!(read("usec_frac", "000042 rest"), Ok(fraction));
     }
 

@@ -6,12 +6,12 @@ use bywash_units::Span;
 
 use super::super::fields::{self, duration, unescaped};
 use super::super::{End, Flaw, Line, Logged, began, browser};
-use super::clock::Told as TimeTold;
+use super::clock::ParsedTime;
 use super::{Field, LogFormat, Piece};
 
 /// The fields of a line. A field with `-` has no value.
 #[derive(Default)]
-struct Told<'a> {
+struct FieldValues<'a> {
     begin: Time,
     end: Time,
     client: Option<&'a str>,
@@ -38,19 +38,19 @@ struct Time {
 }
 
 impl Time {
-    fn take(&mut self, told: TimeTold) {
-        match told {
+    fn take(&mut self, parsed: ParsedTime) {
+        match parsed {
             // Keep the most precise of several times.
-            TimeTold::Time(at, grain) => {
+            ParsedTime::Time(at, grain) => {
                 if self.whole.is_none_or(|(_, known)| grain < known) {
                     self.whole = Some((at, grain));
                 }
             }
-            TimeTold::Fraction(part, grain) => self.fraction = Some((part, grain)),
+            ParsedTime::Fraction(part, grain) => self.fraction = Some((part, grain)),
         }
     }
 
-    fn told(&self) -> Option<(Span, Span)> {
+    fn resolved(&self) -> Option<(Span, Span)> {
         let (whole, grain) = self.whole?;
         match self.fraction {
             Some((part, finer)) if grain == Span::from_secs(1) => Some((whole + part, finer)),
@@ -61,20 +61,20 @@ impl Time {
 
 impl LogFormat {
     pub(in super::super) fn parse<'a>(&self, text: &'a str) -> Result<Line<'a>, Flaw> {
-        let told = self.told(text)?;
-        let took = told.took.map(|(took, _)| took);
-        let (began, grain) = match (told.begin.told(), told.end.told()) {
+        let values = self.values(text)?;
+        let took = values.took.map(|(took, _)| took);
+        let (began, grain) = match (values.begin.resolved(), values.end.resolved()) {
             (Some((at, grain)), _) => (began(at, Span::ZERO)?, grain),
             (None, Some((at, grain))) => (began(at, took.unwrap_or_default())?, grain),
             (None, None) => return Err(Flaw::Part("time")),
         };
-        let end = told.how_it_ended()?;
-        let Some((method, target)) = told.asked() else {
+        let end = values.how_it_ended()?;
+        let Some((method, target)) = values.asked() else {
             return Ok(Line::NoRequest);
         };
-        let address = told.client.or(told.host).or(told.peer);
-        let who = browser(address, told.agent);
-        let bytes = told.sent.or(told.body);
+        let address = values.client.or(values.host).or(values.peer);
+        let who = browser(address, values.agent);
+        let bytes = values.sent.or(values.body);
         Ok(Line::Request(Logged {
             began,
             grain,
@@ -90,8 +90,8 @@ impl LogFormat {
     }
 
     /// Parses a line piece by piece.
-    fn told<'a>(&self, text: &'a str) -> Result<Told<'a>, Flaw> {
-        let (mut told, mut rest) = (Told::default(), text);
+    fn values<'a>(&self, text: &'a str) -> Result<FieldValues<'a>, Flaw> {
+        let (mut values, mut rest) = (FieldValues::default(), text);
         for (at, piece) in self.pieces.iter().enumerate() {
             match piece {
                 Piece::Literal(literal) => {
@@ -101,7 +101,7 @@ impl LogFormat {
                 }
                 Piece::Time { clock, end } => {
                     let (time, behind) = clock.read(rest)?;
-                    let of_which = if *end { &mut told.end } else { &mut told.begin };
+                    let of_which = if *end { &mut values.end } else { &mut values.begin };
                     of_which.take(time);
                     rest = behind;
                 }
@@ -112,13 +112,13 @@ impl LogFormat {
                     };
                     let end = end_of_field(rest, next)
                         .ok_or(Flaw::Part("text that the format has here"))?;
-                    told.take(*field, &rest[..end])?;
+                    values.take(*field, &rest[..end])?;
                     rest = &rest[end..];
                 }
             }
         }
         if rest.is_empty() {
-            Ok(told)
+            Ok(values)
         } else {
             Err(Flaw::Part("end after the last field of the format"))
         }
@@ -145,7 +145,7 @@ fn end_of_field(text: &str, literal: &str) -> Option<usize> {
     None
 }
 
-impl<'a> Told<'a> {
+impl<'a> FieldValues<'a> {
     fn take(&mut self, field: Field, text: &'a str) -> Result<(), Flaw> {
         if text == "-" && field != Field::Body {
             return Ok(());

@@ -33,7 +33,7 @@ const MOST: usize = 256;
 /// A format of `mod_log_config`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogFormat {
-    written: String,
+    source_text: String,
     pieces: Vec<Piece>,
 }
 
@@ -111,7 +111,7 @@ impl std::error::Error for FormatFlaw {}
 
 impl fmt::Display for LogFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.written)
+        f.write_str(&self.source_text)
     }
 }
 
@@ -136,7 +136,7 @@ impl FromStr for LogFormat {
                 behind
             };
         }
-        let format = Self { written: text.to_owned(), pieces };
+        let format = Self { source_text: text.to_owned(), pieces };
         format.tells_enough().map(|()| format)
     }
 }
@@ -167,11 +167,11 @@ impl LogFormat {
             Piece::Literal(_) | Piece::Field(_) => false,
         };
         if !self.pieces.iter().any(tells_time) {
-            return Err(FormatFlaw::of(&self.written, "the format has no time: add %t"));
+            return Err(FormatFlaw::of(&self.source_text, "the format has no time: add %t"));
         }
         if !self.has(&[Field::Request, Field::Path, Field::PathAndQuery]) {
             return Err(FormatFlaw::of(
-                &self.written,
+                &self.source_text,
                 "the format has no target: add %r, or %m and %U%q",
             ));
         }
@@ -180,7 +180,7 @@ impl LogFormat {
 }
 
 /// Appends a piece, if it can be distinguished from the preceding one.
-fn push(pieces: &mut Vec<Piece>, piece: Piece, written: &str) -> Result<(), FormatFlaw> {
+fn push(pieces: &mut Vec<Piece>, piece: Piece, piece_text: &str) -> Result<(), FormatFlaw> {
     match (pieces.last_mut(), piece) {
         (Some(Piece::Literal(before)), Piece::Literal(text)) => before.push_str(&text),
         (Some(Piece::Field(path @ Field::Path)), Piece::Field(Field::Query)) => {
@@ -188,13 +188,13 @@ fn push(pieces: &mut Vec<Piece>, piece: Piece, written: &str) -> Result<(), Form
         }
         (Some(Piece::Field(_)), Piece::Field(_) | Piece::Time { .. }) => {
             let why = "cannot be distinguished from the field before it: put a space between them";
-            return Err(FormatFlaw::of(written, why));
+            return Err(FormatFlaw::of(piece_text, why));
         }
         (Some(Piece::Time { clock, .. }), Piece::Field(_) | Piece::Time { .. })
             if !clock.has_an_end() =>
         {
             let why = "cannot be distinguished from the time before it: put a text between them";
-            return Err(FormatFlaw::of(written, why));
+            return Err(FormatFlaw::of(piece_text, why));
         }
         (_, piece) => pieces.push(piece),
     }
@@ -257,8 +257,8 @@ fn directive(text: &str) -> Result<(Piece, &str), FormatFlaw> {
     let letter = rest.get(..letters).filter(|name| name.is_ascii()).ok_or_else(fail)?;
     let behind = &rest[letters..];
     let piece = piece(letter, argument, last);
-    let written = &text[..text.len() - behind.len()];
-    piece.map(|piece| (piece, behind)).map_err(|why| FormatFlaw::of(written, why))
+    let piece_text = &text[..text.len() - behind.len()];
+    piece.map(|piece| (piece, behind)).map_err(|why| FormatFlaw::of(piece_text, why))
 }
 
 /// Returns the piece that a directive stands for.

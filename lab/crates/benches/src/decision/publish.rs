@@ -5,7 +5,7 @@ use std::hint;
 use std::time::Instant;
 
 use bywash_engine::classify::{Asked, Classifier, Rule};
-use bywash_engine::terminate::{Fate, Marginal, Ran, Survival, Terminate};
+use bywash_engine::terminate::{Marginal, Ran, RunOutcome, Survival, Terminate};
 use bywash_engine::{Class, ClassId, ClassSet, Counts, Learn, Learning, Tier};
 use bywash_harness::stats;
 use bywash_units::{Span, Time, Utility};
@@ -44,7 +44,7 @@ pub fn ask() -> f64 {
     let classes = || (0..ClassSet::MOST as u8).map(ClassId);
     for class in classes().cycle().take(100 * ClassSet::MOST) {
         let took = Span::from_millis(1 + rng.below(2_000));
-        marginal.ended(Ran { class, took, fate: Fate::Done });
+        marginal.ended(Ran { class, took, outcome: RunOutcome::Done });
     }
     let mut sample = Vec::new();
     for _ in 0..ROUNDS {

@@ -132,7 +132,7 @@ impl LogContent {
             }
             Ok(Line::NoRequest) => counts.malformed += 1,
             Ok(Line::Elsewhere) => counts.elsewhere += 1,
-            Ok(Line::Aside) => {}
+            Ok(Line::Metadata) => {}
             Err(_) if line == Ok(b"") => {}
             Err(flaw) => {
                 counts.flawed += 1;
@@ -173,7 +173,7 @@ fn logged_request(logged: &Logged<'_>, config: &Config) -> LoggedRequest {
         end: logged.end,
         waited: logged.waited,
         service: logged.service.map(|service| service.max(Span::from_micros(1))),
-        target: logged.wish(),
+        target: logged.request_hash(),
         safe: matches!(&*logged.method, "GET" | "HEAD" | "OPTIONS" | "TRACE"),
     }
 }

@@ -12,7 +12,7 @@
 //! weakness of the sources is kept: under LIFO the measured waits are those of the newest requests.
 
 use bywash_engine::catalog::{Domain, Parameter, Policy, Settings};
-use bywash_engine::queue::{Moment, Order, Push};
+use bywash_engine::queue::{Order, Push, QueueView};
 use bywash_engine::{Reason, RequestId};
 use bywash_units::{Share, Span, Time};
 
@@ -97,14 +97,14 @@ impl CodelLifo {
         }
     }
 
-    fn next(&mut self, moment: &Moment<'_>) -> Option<RequestId> {
+    fn next(&mut self, moment: &QueueView<'_>) -> Option<RequestId> {
         self.newest_first = moment.length() as f64 > self.lifo_above.get() * self.capacity as f64;
         if self.newest_first { moment.newest() } else { moment.oldest() }
     }
 }
 
 impl Order for CodelLifo {
-    fn push(&mut self, moment: &Moment<'_>, _: RequestId) -> Push {
+    fn push(&mut self, moment: &QueueView<'_>, _: RequestId) -> Push {
         if moment.length() >= self.capacity {
             return Push::Refused(Reason::QueueFull);
         }
@@ -115,13 +115,13 @@ impl Order for CodelLifo {
     }
 
     /// Measures every request once, whether it is dropped or served.
-    fn discard(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)> {
+    fn discard(&mut self, moment: &QueueView<'_>) -> Option<(RequestId, Reason)> {
         let next = self.next(moment)?;
         let drop = self.codel.taken(moment.now, moment.age(next));
         drop.then_some((next, Reason::WaitedTooLong))
     }
 
-    fn pop(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)> {
+    fn pop(&mut self, moment: &QueueView<'_>) -> Option<(RequestId, Reason)> {
         self.next(moment).map(|id| (id, Reason::Best))
     }
 

@@ -16,8 +16,8 @@
 //! 60 s and 1000).
 
 use bywash_engine::catalog::{Domain, LimitPolicy, LimitSettings, Parameter, Policy};
-use bywash_engine::limit::{Ended, Limit, Load, Way};
-use bywash_engine::queue::{Moment, Order, Push};
+use bywash_engine::limit::{Completion, Ended, Limit, Load};
+use bywash_engine::queue::{Order, Push, QueueView};
 use bywash_engine::{Reason, RequestId};
 use bywash_units::{Span, Time};
 
@@ -64,11 +64,11 @@ pub(super) const LIMIT: LimitPolicy = LimitPolicy {
 struct NoQueue;
 
 impl Order for NoQueue {
-    fn push(&mut self, _: &Moment<'_>, _: RequestId) -> Push {
+    fn push(&mut self, _: &QueueView<'_>, _: RequestId) -> Push {
         Push::Refused(Reason::QueueFull)
     }
 
-    fn pop(&mut self, _: &Moment<'_>) -> Option<(RequestId, Reason)> {
+    fn pop(&mut self, _: &QueueView<'_>) -> Option<(RequestId, Reason)> {
         None
     }
 
@@ -150,9 +150,9 @@ impl Limit for Gradient {
     }
 
     fn ended(&mut self, now: Time, _: Load, ended: Ended) {
-        let measured = match ended.way {
-            Way::Answered | Way::TimedOut => true,
-            Way::Left | Way::Void => false,
+        let measured = match ended.completion {
+            Completion::Answered | Completion::TimedOut => true,
+            Completion::Left | Completion::Void => false,
         };
         match self.phase {
             Phase::Probing { since, then } => {
@@ -202,7 +202,7 @@ mod tests {
         for (number, took) in (0..).zip(took) {
             let now = Time::ZERO + Span::from_millis(from + 500 * number);
             let took = Span::from_millis(*took);
-            let ended = Ended { class: ClassId(0), took, way: Way::Answered };
+            let ended = Ended { class: ClassId(0), took, completion: Completion::Answered };
             gradient.ended(now, Load { running: 3, is_full: true }, ended);
         }
     }

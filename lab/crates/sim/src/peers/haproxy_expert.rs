@@ -28,7 +28,7 @@
 use std::collections::{HashMap, HashSet};
 
 use bywash_engine::catalog::{Domain, Parameter, Policy, Settings};
-use bywash_engine::queue::{Moment, Principal, Waiting};
+use bywash_engine::queue::{Principal, QueueView, Waiting};
 use bywash_engine::{AddressKey, Class, RequestId, SessionKey, Signals, Tier};
 use bywash_units::Span;
 
@@ -197,14 +197,14 @@ impl Expert {
 }
 
 impl Rules for Expert {
-    fn on_arrival(&mut self, moment: &Moment<'_>, id: RequestId) {
+    fn on_arrival(&mut self, moment: &QueueView<'_>, id: RequestId) {
         let waiting = moment.waiting(id);
         if let (Some(session), Some(_)) = (session(waiting), self.step(waiting)) {
             self.buyers.insert(session);
         }
     }
 
-    fn queue(&mut self, moment: &Moment<'_>, id: RequestId) -> Option<(u16, i64)> {
+    fn queue(&mut self, moment: &QueueView<'_>, id: RequestId) -> Option<(u16, i64)> {
         let (waiting, depth) = (moment.waiting(id), moment.length());
         if self.is_refused(waiting, depth) {
             return None;
@@ -217,7 +217,7 @@ impl Rules for Expert {
         Some((self.class(waiting), if newest { newest_first(moment.now) } else { 0 }))
     }
 
-    fn on_departure(&mut self, moment: &Moment<'_>, id: RequestId) {
+    fn on_departure(&mut self, moment: &QueueView<'_>, id: RequestId) {
         let Some(address) = stranger(moment.waiting(id)) else { return };
         if let Some(count) = self.strangers.get_mut(&address) {
             *count -= 1;

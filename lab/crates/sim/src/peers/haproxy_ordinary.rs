@@ -7,7 +7,7 @@
 //! transaction.
 
 use bywash_engine::catalog::{Domain, Parameter, Policy};
-use bywash_engine::queue::Moment;
+use bywash_engine::queue::QueueView;
 use bywash_engine::{RequestId, Tier};
 use bywash_units::Span;
 
@@ -44,7 +44,7 @@ struct Ordinary {
 }
 
 impl Rules for Ordinary {
-    fn queue(&mut self, moment: &Moment<'_>, id: RequestId) -> Option<(u16, i64)> {
+    fn queue(&mut self, moment: &QueueView<'_>, id: RequestId) -> Option<(u16, i64)> {
         let class = match self.tiers[moment.waiting(id).class.index()] {
             Tier::Transact => TRANSACT,
             Tier::Browse => BROWSE,

@@ -11,7 +11,7 @@
 //! run.
 
 use bywash_engine::catalog::{Domain, Parameter, Policy, Settings};
-use bywash_engine::queue::{Moment, Order, Push};
+use bywash_engine::queue::{Order, Push, QueueView};
 use bywash_engine::{Class, Reason, RequestId, Tier};
 use bywash_units::Share;
 
@@ -55,7 +55,7 @@ impl Partitions {
 
     /// Returns the number of waiting requests of `tier`, and the most that may wait when the limit
     /// is reached.
-    fn share_of(&self, moment: &Moment<'_>, tier: Tier) -> (u32, f64) {
+    fn share_of(&self, moment: &QueueView<'_>, tier: Tier) -> (u32, f64) {
         let classes = (0..self.tiers.len()).filter(|class| self.tiers[*class] == tier);
         let waiting = classes.map(|class| moment.length_of(class)).sum();
         let share = match tier {
@@ -67,7 +67,7 @@ impl Partitions {
 }
 
 impl Order for Partitions {
-    fn push(&mut self, moment: &Moment<'_>, id: RequestId) -> Push {
+    fn push(&mut self, moment: &QueueView<'_>, id: RequestId) -> Push {
         let tier = self.tiers[moment.waiting(id).class.index()];
         let (waiting, share) = self.share_of(moment, tier);
         if moment.length() >= self.places && f64::from(waiting) >= share {
@@ -76,7 +76,7 @@ impl Order for Partitions {
         Push::Queued
     }
 
-    fn pop(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)> {
+    fn pop(&mut self, moment: &QueueView<'_>) -> Option<(RequestId, Reason)> {
         moment.oldest().map(|id| (id, Reason::Best))
     }
 

@@ -9,7 +9,7 @@
 //! server issues.
 
 use bywash_engine::catalog::{Domain, Parameter, Policy, Settings};
-use bywash_engine::queue::{Moment, Order, Push};
+use bywash_engine::queue::{Order, Push, QueueView};
 use bywash_engine::{Meter, Reading, Reason, RequestId};
 use bywash_units::{Share, Span};
 
@@ -66,24 +66,24 @@ impl SessionAdmission {
         }
     }
 
-    fn refuses(&self, moment: &Moment<'_>, id: RequestId) -> bool {
+    fn refuses(&self, moment: &QueueView<'_>, id: RequestId) -> bool {
         !moment.waiting(id).claims_session && self.predicted > self.threshold.get()
     }
 }
 
 impl Order for SessionAdmission {
-    fn turn_away(&mut self, moment: &Moment<'_>, id: RequestId) -> Option<Reason> {
+    fn reject(&mut self, moment: &QueueView<'_>, id: RequestId) -> Option<Reason> {
         self.refuses(moment, id).then_some(Reason::QueueFull)
     }
 
-    fn push(&mut self, moment: &Moment<'_>, id: RequestId) -> Push {
+    fn push(&mut self, moment: &QueueView<'_>, id: RequestId) -> Push {
         if moment.length() >= self.capacity || self.refuses(moment, id) {
             return Push::Refused(Reason::QueueFull);
         }
         Push::Queued
     }
 
-    fn pop(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)> {
+    fn pop(&mut self, moment: &QueueView<'_>) -> Option<(RequestId, Reason)> {
         moment.oldest().map(|id| (id, Reason::Best))
     }
 

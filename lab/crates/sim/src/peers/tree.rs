@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use bywash_engine::queue::{Moment, Order, Push};
+use bywash_engine::queue::{Order, Push, QueueView};
 use bywash_engine::{Reason, RequestId};
 use bywash_units::{Span, Time};
 
@@ -19,15 +19,15 @@ const LOOK_BACK: i64 = 1 << 19;
 /// The queueing rules of a configuration.
 pub(super) trait Rules: Send {
     /// Notes the arrival of a request, whether it finds a slot or not.
-    fn on_arrival(&mut self, moment: &Moment<'_>, id: RequestId) {
+    fn on_arrival(&mut self, moment: &QueueView<'_>, id: RequestId) {
         let _ = (moment, id);
     }
 
     /// Returns the priority class and offset of a request; `None` refuses it.
-    fn queue(&mut self, moment: &Moment<'_>, id: RequestId) -> Option<(u16, i64)>;
+    fn queue(&mut self, moment: &QueueView<'_>, id: RequestId) -> Option<(u16, i64)>;
 
     /// Notes that a queued request waits no longer.
-    fn on_departure(&mut self, moment: &Moment<'_>, id: RequestId) {
+    fn on_departure(&mut self, moment: &QueueView<'_>, id: RequestId) {
         let _ = (moment, id);
     }
 
@@ -53,12 +53,12 @@ impl<R: Rules> Backend<R> {
 
 impl<R: Rules> Order for Backend<R> {
     /// Notes a request that finds a free slot; none is refused.
-    fn turn_away(&mut self, moment: &Moment<'_>, id: RequestId) -> Option<Reason> {
+    fn reject(&mut self, moment: &QueueView<'_>, id: RequestId) -> Option<Reason> {
         self.rules.on_arrival(moment, id);
         None
     }
 
-    fn push(&mut self, moment: &Moment<'_>, id: RequestId) -> Push {
+    fn push(&mut self, moment: &QueueView<'_>, id: RequestId) -> Push {
         self.rules.on_arrival(moment, id);
         let Some((class, offset)) = self.rules.queue(moment, id) else {
             return Push::Refused(Reason::QueueFull);
@@ -70,19 +70,19 @@ impl<R: Rules> Order for Backend<R> {
     /// Returns a request that has waited longer than `timeout queue`. HAProxy has a timer for each
     /// request. Here they are removed when the next slot is assigned, which is at most one service
     /// later.
-    fn discard(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)> {
+    fn discard(&mut self, moment: &QueueView<'_>) -> Option<(RequestId, Reason)> {
         let late = moment.oldest().filter(|id| moment.age(*id) > self.timeout)?;
         self.remove(moment, late);
         Some((late, Reason::WaitedTooLong))
     }
 
-    fn pop(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)> {
+    fn pop(&mut self, moment: &QueueView<'_>) -> Option<(RequestId, Reason)> {
         let first = self.tree.first(moment.now)?;
         self.remove(moment, first);
         Some((first, Reason::Best))
     }
 
-    fn remove(&mut self, moment: &Moment<'_>, id: RequestId) {
+    fn remove(&mut self, moment: &QueueView<'_>, id: RequestId) {
         self.tree.remove(id);
         self.rules.on_departure(moment, id);
     }

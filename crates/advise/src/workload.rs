@@ -2,11 +2,11 @@
 //! and service demands.
 //!
 //! A service time is drawn from all measured ones of its class, and scaled so that the mean is that
-//! of the quiet hours. So the crowd asks for work, without the waiting in the log's durations.
+//! of the quiet hours. So the visitors ask for work, without the waiting in the log's durations.
 
 use bywash_units::{Span, Time};
 
-use crate::classes::Places;
+use crate::classes::RoleAssignment;
 use crate::graph::Graph;
 use crate::role::Role;
 use crate::summary::Summary;
@@ -16,7 +16,7 @@ use crate::times::Times;
 /// The most steps of a visit.
 const LONGEST: usize = 200;
 
-/// A kind of request in a crowd.
+/// A kind of request in the model.
 #[derive(Clone, Debug, Default)]
 struct Kind {
     service: Times,
@@ -31,7 +31,7 @@ struct Kind {
 /// A model of visitors that behave like those of a log: the same entry pages, transitions, think
 /// times and service demands.
 #[derive(Clone, Debug)]
-pub struct Crowd {
+pub struct WorkloadModel {
     kinds: Vec<Kind>,
     graph: Graph,
     think: Times,
@@ -50,10 +50,10 @@ pub struct Step {
     pub order: bool,
 }
 
-impl Crowd {
+impl WorkloadModel {
     pub(crate) fn new(
         summary: &Summary,
-        places: &Places,
+        assignment: &RoleAssignment,
         graph: &Graph,
         order: Option<usize>,
         light: usize,
@@ -62,7 +62,7 @@ impl Crowd {
         let mut orders = vec![0.0; Role::ALL.len()];
         let pages = summary.tallies.iter().enumerate().filter(|(_, tally)| !tally.is_file());
         for (page, tally) in pages {
-            let role = places.role(page).index();
+            let role = assignment.role(page).index();
             kinds[role].merge(tally.clone());
             if Some(page) == order {
                 orders[role] += tally.orders() as f64;
@@ -141,9 +141,9 @@ impl Crowd {
                 order: chance.next() < kind.order,
             });
             let roles = Role::ALL.len();
-            let mut ways: Vec<u64> = (0..roles).map(|to| self.graph.steps(role, to)).collect();
-            ways.push(self.graph.exits[role]);
-            at = chance.pick(&ways).filter(|to| *to < roles);
+            let mut weights: Vec<u64> = (0..roles).map(|to| self.graph.steps(role, to)).collect();
+            weights.push(self.graph.exits[role]);
+            at = chance.pick(&weights).filter(|to| *to < roles);
         }
         steps
     }

@@ -7,7 +7,7 @@ use bywash_units::Span;
 /// About the last hundred requests count. That is quick enough to follow a change in the mix of
 /// requests and slow enough not to follow a single one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pace {
+pub struct MeanService {
     mean: Span,
     seen: u32,
 }
@@ -15,12 +15,13 @@ pub struct Pace {
 /// The weight of a new measurement once there are enough of them.
 const WEIGHT: f64 = 1.0 / 64.0;
 
-impl Pace {
-    /// A pace without any measurement.
+impl MeanService {
+    /// A mean without any measurement.
     pub const UNKNOWN: Self = Self { mean: Span::ZERO, seen: 0 };
 
-    /// Creates a mean of `seen` measurements, as [`Pace::mean`] and [`Pace::seen`] returned them
-    /// earlier. The more measurements there were, the less the next one changes the mean.
+    /// Creates a mean of `seen` measurements, as [`MeanService::mean`] and [`MeanService::seen`]
+    /// returned them earlier. The more measurements there were, the less the next one changes the
+    /// mean.
     pub const fn new(mean: Span, seen: u32) -> Self {
         Self { mean, seen }
     }

@@ -11,7 +11,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use bywash_command::Failure;
-use bywash_command::signals::{Signals, Told};
+use bywash_command::signals::{SignalRequest, Signals};
 use bywash_command::streams::{FLUSHED, say};
 use bywash_gateway::Gateway;
 use bywash_handover::{HandoverError, Successor, Supervisor, Watched};
@@ -19,10 +19,10 @@ use bywash_terminal::stderr;
 
 use super::config;
 use crate::args::Run;
-use crate::state::Keeper;
+use crate::state::Checkpointer;
 use crate::watchdog::Watchdog;
 
-pub(super) struct Life<'a> {
+pub(super) struct Lifecycle<'a> {
     pub(super) args: &'a Run,
     /// The path of the program.
     pub(super) program: PathBuf,
@@ -32,7 +32,7 @@ pub(super) struct Life<'a> {
     pub(super) supervisor: Supervisor,
     pub(super) watchdog: Watchdog,
     pub(super) signals: Signals,
-    pub(super) keeper: Keeper,
+    pub(super) checkpointer: Checkpointer,
 }
 
 /// The interval between checks of the watched files.
@@ -49,15 +49,15 @@ enum End {
     Succeeded,
 }
 
-impl Life<'_> {
+impl Lifecycle<'_> {
     /// Runs until a signal ends the process or a successor has taken over.
     pub(super) fn live(mut self) -> Result<(), Failure> {
         self.tell(Supervisor::ready);
         let end = loop {
             match self.signals.wait_for(TURN) {
-                Some(Told::End(_)) => break End::Stopped,
-                Some(Told::Reload) => self.reload(),
-                Some(Told::Upgrade) => {
+                Some(SignalRequest::End(_)) => break End::Stopped,
+                Some(SignalRequest::Reload) => self.reload(),
+                Some(SignalRequest::Upgrade) => {
                     if let Some(end) = self.upgrade() {
                         break end;
                     }
@@ -123,11 +123,7 @@ impl Life<'_> {
     fn hand_over(&mut self, command: &mut Command) -> Result<Successor, HandoverError> {
         let Self { gateway, signals, .. } = self;
         let during = || {
-            if signals.is_told_to_end() {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            }
+            if signals.end_requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         // The decisions go with the learned state: a decision made after that would be lost.
         gateway.give_decisions_away(true);
@@ -150,7 +146,7 @@ impl Life<'_> {
             );
         }
         // The signal came too late to call the successor off, and too early to be a second signal.
-        if self.signals.is_told_to_end() {
+        if self.signals.end_requested() {
             say(format!("bywash: passing the signal to end on to process {id}"));
             if let Err(error) = successor.terminate() {
                 say(format!("bywash: process {id} cannot be signalled: {error}"));
@@ -159,7 +155,7 @@ impl Life<'_> {
     }
 
     fn end(self, end: &End) -> Result<(), Failure> {
-        let Self { gateway, supervisor, watchdog, mut signals, keeper, .. } = self;
+        let Self { gateway, supervisor, watchdog, mut signals, checkpointer, .. } = self;
         // A process that ends is not watched, and after a hand-over the supervisor watches the
         // successor.
         drop(watchdog);
@@ -183,14 +179,14 @@ impl Life<'_> {
             End::Stopped => {
                 // Save now, as the grace may be cut short, and again with what is learned during
                 // it.
-                keeper.save();
+                checkpointer.save();
                 let left = gateway.stop(grace);
-                keeper.stop();
+                checkpointer.stop();
                 left
             }
             // From now on the successor saves what it learns.
             End::Succeeded => {
-                drop(keeper);
+                drop(checkpointer);
                 gateway.give_way(grace)
             }
         };

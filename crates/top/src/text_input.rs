@@ -7,9 +7,9 @@ const MOST: usize = 200;
 
 /// The text typed so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Line(String);
+pub(super) struct TextInput(String);
 
-impl Line {
+impl TextInput {
     pub(super) fn text(&self) -> &str {
         &self.0
     }

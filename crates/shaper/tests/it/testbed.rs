@@ -7,12 +7,12 @@ use bywash_peer::Namespace;
 use bywash_shaper::Plan;
 
 /// The first namespace, which has the device `v0` to shape, and the other end.
-pub(crate) struct Place {
+pub(crate) struct Testbed {
     pub(crate) here: Namespace,
     pub(crate) there: Namespace,
 }
 
-impl Place {
+impl Testbed {
     /// Creates the namespaces. Prints a message and returns `None` if that is impossible, or if the
     /// kernel has no HTB.
     pub(crate) fn new() -> Option<Self> {
@@ -23,13 +23,13 @@ impl Place {
                 return None;
             }
         };
-        let place = Self { here, there };
-        let tried = place.here.run("tc qdisc add dev lo root handle 1: htb");
+        let testbed = Self { here, there };
+        let tried = testbed.here.run("tc qdisc add dev lo root handle 1: htb");
         if let Err(error) = tried {
             eprintln!("NOT TESTED: no HTB, or no tc: {error}");
             return None;
         }
-        Some(place)
+        Some(testbed)
     }
 
     /// Returns the disciplines and classes of the device as `tc` shows them, without counters.
@@ -64,10 +64,10 @@ pub(crate) fn plan_for(device: &str, total: &str, elephants: &str, ceiling: &str
 }
 
 /// Opens a connection from the shaped end to the other one.
-pub(crate) fn connection(place: &Place) -> (TcpStream, TcpStream) {
-    let listener = place.there.within(|| TcpListener::bind("10.77.0.2:0")).unwrap();
+pub(crate) fn connection(testbed: &Testbed) -> (TcpStream, TcpStream) {
+    let listener = testbed.there.within(|| TcpListener::bind("10.77.0.2:0")).unwrap();
     let address = listener.local_addr().unwrap();
-    let ours = place.here.within(|| TcpStream::connect(address)).unwrap();
+    let ours = testbed.here.within(|| TcpStream::connect(address)).unwrap();
     (ours, listener.accept().unwrap().0)
 }
 

@@ -29,7 +29,7 @@ const PIECE: usize = 1 << 18;
 
 /// Counts of the lines of all logs.
 #[derive(Debug, Default)]
-pub(super) struct Account {
+pub(super) struct LogCounts {
     files: Vec<(String, Format)>,
     pub(super) lines: u64,
     pub(super) requests: u64,
@@ -51,8 +51,8 @@ pub(super) struct Account {
 ///
 /// # Errors
 /// If one cannot be opened, or none has a request.
-pub(super) fn read(args: &Advise, summary: &mut Summary) -> Result<Account, Failure> {
-    let mut account = Account { is_one: args.logs.len() == 1, ..Account::default() };
+pub(super) fn read(args: &Advise, summary: &mut Summary) -> Result<LogCounts, Failure> {
+    let mut log_counts = LogCounts { is_one: args.logs.len() == 1, ..LogCounts::default() };
     let (mut bytes, mut is_known) = (0, true);
     let mut sources = Vec::new();
     for path in &args.logs {
@@ -63,12 +63,13 @@ pub(super) fn read(args: &Advise, summary: &mut Summary) -> Result<Account, Fail
         sources.push(Source { path: path.clone(), first });
     }
     let mut progress = Progress::new(if is_known { bytes } else { 0 });
-    account.overlaps = Merge::new(sources).run(args, (&mut account, &mut progress), summary)?;
-    account.seconds = progress.finish();
-    if account.requests == 0 {
-        return Err(account.none());
+    log_counts.overlaps =
+        Merge::new(sources).run(args, (&mut log_counts, &mut progress), summary)?;
+    log_counts.seconds = progress.finish();
+    if log_counts.requests == 0 {
+        return Err(log_counts.none());
     }
-    Ok(account)
+    Ok(log_counts)
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Failure {
@@ -125,30 +126,30 @@ impl Log {
     /// If the file cannot be read further.
     pub(super) fn line(
         &mut self,
-        account: &mut Account,
+        log_counts: &mut LogCounts,
         progress: &mut Progress,
         tell: &mut impl FnMut(&Request<'_>),
     ) -> io::Result<bool> {
         let number = self.lines.number() + 1;
         let Some(line) = self.lines.next_line()? else { return Ok(false) };
-        account.lines += 1;
+        log_counts.lines += 1;
         progress.line();
         match line.clone().and_then(|line| self.parser.parse(line)) {
             Ok(Line::Request(logged)) => {
-                account.requests += 1;
+                log_counts.requests += 1;
                 tell(&request(&logged));
             }
-            Ok(Line::NoRequest) => account.malformed += 1,
-            Ok(Line::Elsewhere) => account.elsewhere += 1,
-            Ok(Line::Aside) => {}
+            Ok(Line::NoRequest) => log_counts.malformed += 1,
+            Ok(Line::Elsewhere) => log_counts.elsewhere += 1,
+            Ok(Line::Metadata) => {}
             Err(_) if line == Ok(b"") => {}
-            Err(flaw) => account.flaw(&self.name, number, line, &flaw),
+            Err(flaw) => log_counts.flaw(&self.name, number, line, &flaw),
         }
         Ok(true)
     }
 }
 
-impl Account {
+impl LogCounts {
     /// Opens a log. If its beginning cannot be read, notes that and returns `None`.
     ///
     /// # Errors
@@ -167,8 +168,8 @@ impl Account {
             unpacked(BufReader::with_capacity(PIECE, progress.counting(file)))
         };
         let whole = opened.and_then(|mut reader| {
-            let told = reader.fill_buf().map(Format::detect)?;
-            Ok((reader, format.cloned().or(told).unwrap_or(Format::Usual)))
+            let detected = reader.fill_buf().map(Format::detect)?;
+            Ok((reader, format.cloned().or(detected).unwrap_or(Format::Usual)))
         });
         match whole {
             Ok((reader, format)) => {

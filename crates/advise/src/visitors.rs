@@ -16,17 +16,17 @@ const LOOKED_AT: usize = 64;
 
 /// The visitors without a session so far.
 #[derive(Debug, Default)]
-pub(crate) struct Guests {
+pub(crate) struct Visitors {
     /// Strangers by address, newest last.
     strangers: HashMap<u64, VecDeque<u64>>,
     /// The number of the next stranger.
     next: u64,
 }
 
-impl Guests {
+impl Visitors {
     /// Returns the number under which a client that makes a request now is in `sessions`. A robot
     /// is not in them.
-    pub(crate) fn whose(
+    pub(crate) fn identify(
         &mut self,
         client: Client,
         now: Time,
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn a_session_goes_on_from_the_stranger_who_was_answered_last() {
-        let (mut guests, mut sessions) = (Guests::default(), Sessions::default());
+        let (mut visitors, mut sessions) = (Visitors::default(), Sessions::default());
         let stranger = Client::Stranger { address: 1 };
         let session = |session, address| Client::Session { session, address };
         let (first, second, other) =
@@ -92,7 +92,7 @@ mod tests {
         ];
         for (at, (client, in_vain)) in (0..).zip(asked) {
             let began = Time::ZERO + Span::from_secs(at);
-            let client = guests.whose(client, began, &mut sessions).unwrap();
+            let client = visitors.identify(client, began, &mut sessions).unwrap();
             let visit = Visit { client, began, ended: began, page: Some((at as u16, 0)), in_vain };
             begins.push((sessions.visit(&visit, began).begins, sessions.all));
         }

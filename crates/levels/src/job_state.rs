@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 /// does not see that. This state ensures that exactly one of three things happens: the call reports
 /// that the job was refused, the job runs, or its owner is notified that it never will.
 #[derive(Clone, Debug, Default)]
-pub struct Fate(Arc<AtomicU8>);
+pub struct JobState(Arc<AtomicU8>);
 
 /// The call has not returned.
 const OFFERED: u8 = 0;
@@ -20,7 +20,7 @@ const BEGUN: u8 = 2;
 /// The job was dropped and did not run.
 const DROPPED: u8 = 3;
 
-impl Fate {
+impl JobState {
     /// Records that the pool has taken the job. Returns whether the call may report success. It may
     /// not if the job is already dropped, because another thread has closed the pool.
     #[must_use]

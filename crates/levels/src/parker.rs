@@ -6,7 +6,7 @@ use std::time::Instant;
 
 /// The message that ends a thread's wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum Wakeup {
     /// The thread has a slot.
     Slot,
     /// The thread gets no slot, because the pool is closed.
@@ -15,8 +15,8 @@ pub(crate) enum Told {
 
 /// The wait of one thread. It is notified once, by the thread that removes it from the queue.
 #[derive(Debug)]
-pub(crate) struct Seat {
-    told: AtomicU8,
+pub(crate) struct Parker {
+    wakeup: AtomicU8,
     thread: Thread,
 }
 
@@ -24,37 +24,37 @@ const NOTHING: u8 = 0;
 const SLOT: u8 = 1;
 const CLOSED: u8 = 2;
 
-impl Seat {
+impl Parker {
     /// Creates a wait for the calling thread.
     pub(crate) fn here() -> Self {
-        Self { told: AtomicU8::new(NOTHING), thread: std::thread::current() }
+        Self { wakeup: AtomicU8::new(NOTHING), thread: std::thread::current() }
     }
 
-    pub(crate) fn tell(&self, what: Told) {
+    pub(crate) fn tell(&self, what: Wakeup) {
         let what = match what {
-            Told::Slot => SLOT,
-            Told::Closed => CLOSED,
+            Wakeup::Slot => SLOT,
+            Wakeup::Closed => CLOSED,
         };
         // Release: the next holder of the slot sees all writes from before it was handed over.
-        self.told.store(what, Ordering::Release);
+        self.wakeup.store(what, Ordering::Release);
         self.thread.unpark();
     }
 
     /// Waits for the message.
-    pub(crate) fn wait(&self) -> Told {
+    pub(crate) fn wait(&self) -> Wakeup {
         loop {
-            if let Some(told) = self.told() {
-                return told;
+            if let Some(wakeup) = self.wakeup() {
+                return wakeup;
             }
             std::thread::park();
         }
     }
 
     /// Waits for the message, but not longer than until `end`.
-    pub(crate) fn wait_until(&self, end: Instant) -> Option<Told> {
+    pub(crate) fn wait_until(&self, end: Instant) -> Option<Wakeup> {
         loop {
-            if let Some(told) = self.told() {
-                return Some(told);
+            if let Some(wakeup) = self.wakeup() {
+                return Some(wakeup);
             }
             let left = end.checked_duration_since(Instant::now())?;
             std::thread::park_timeout(left);
@@ -62,10 +62,10 @@ impl Seat {
     }
 
     /// Returns the message, if it has come.
-    pub(crate) fn told(&self) -> Option<Told> {
-        match self.told.load(Ordering::Acquire) {
-            SLOT => Some(Told::Slot),
-            CLOSED => Some(Told::Closed),
+    pub(crate) fn wakeup(&self) -> Option<Wakeup> {
+        match self.wakeup.load(Ordering::Acquire) {
+            SLOT => Some(Wakeup::Slot),
+            CLOSED => Some(Wakeup::Closed),
             _ => None,
         }
     }

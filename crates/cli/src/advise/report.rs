@@ -7,31 +7,31 @@ use bywash_terminal::text::{escaped, start};
 use bywash_terminal::{Align, Table};
 
 use super::forecast::Forecast;
-use super::intake::Account;
+use super::reader::LogCounts;
 
 /// The number of rows in the table of templates.
 const PAGES: usize = 20;
 /// The number of rows in the table of transitions.
-const WAYS: usize = 12;
+const TRANSITIONS: usize = 12;
 
 pub(super) fn text(
     advice: &Advice,
-    account: &Account,
+    log_counts: &LogCounts,
     forecast: Option<&Forecast>,
     is_written: bool,
 ) -> String {
-    let mut text = head(advice, account);
+    let mut text = head(advice, log_counts);
     let _ = write!(text, "\nProposed classes\n{}", classes(advice));
     let _ = write!(text, "\nTemplates of URLs\n{}", pages(advice));
     if !advice.ways.is_empty() {
-        let _ = write!(text, "\nTransitions between templates\n{}", ways(advice));
+        let _ = write!(text, "\nTransitions between templates\n{}", transitions(advice));
     }
     text.push_str(&patience(advice));
     if !advice.elephants.is_empty() {
         let _ = write!(text, "\nElephants\n{}", elephants(advice));
     }
     if let Some(forecast) = forecast {
-        text.push_str(&foretold(forecast));
+        text.push_str(&forecast_text(forecast));
     }
     if !advice.notes.is_empty() {
         text.push_str("\nNotes\n");
@@ -48,17 +48,17 @@ pub(super) fn text(
     text
 }
 
-fn head(advice: &Advice, account: &Account) -> String {
+fn head(advice: &Advice, log_counts: &LogCounts) -> String {
     let counts = &advice.counts;
     let percent = |part: u64| percent(part as f64 / counts.requests.max(1) as f64);
     let mut text = format!(
         "{} lines, {} requests in {} ({:.0} lines a second were read)\n",
-        account.lines,
+        log_counts.lines,
         counts.requests,
         span(counts.lasted),
-        account.lines as f64 / account.seconds.max(1e-3),
+        log_counts.lines as f64 / log_counts.seconds.max(1e-3),
     );
-    let _ = writeln!(text, "  durations are read as: {}", plain(&account.units()));
+    let _ = writeln!(text, "  durations are read as: {}", plain(&log_counts.units()));
     let _ = writeln!(
         text,
         "  files {}, left by their client {}, refused {}, failed {}, other 5xx {}",
@@ -182,19 +182,19 @@ fn pages(advice: &Advice) -> Table {
     table
 }
 
-fn ways(advice: &Advice) -> Table {
+fn transitions(advice: &Advice) -> Table {
     let mut table = Table::new(&[
         ("from", Align::Left),
         ("to", Align::Left),
         ("probability", Align::Right),
         ("times", Align::Right),
     ]);
-    for way in advice.ways.iter().take(WAYS) {
+    for transition in advice.ways.iter().take(TRANSITIONS) {
         table.push(vec![
-            named(way.from.as_deref()),
-            named(way.to.as_deref()),
-            percent(way.probability),
-            way.times.to_string(),
+            named(transition.from.as_deref()),
+            named(transition.to.as_deref()),
+            percent(transition.probability),
+            transition.times.to_string(),
         ]);
     }
     table
@@ -253,7 +253,7 @@ fn elephants(advice: &Advice) -> Table {
     table
 }
 
-fn foretold(forecast: &Forecast) -> String {
+fn forecast_text(forecast: &Forecast) -> String {
     let mut table = Table::new(&[
         ("times the peak", Align::Right),
         ("in front", Align::Left),

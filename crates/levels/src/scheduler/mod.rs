@@ -17,9 +17,9 @@ use bywash_units::{Span, Time};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::error::Refused;
-use crate::seat::{Seat, Told};
+use crate::parker::{Parker, Wakeup};
 use crate::stats::Tally;
-use crate::task::{Bag, Hand};
+use crate::task::{NextThread, TaskQueue};
 
 /// The time for which a thread keeps its slot even if others want it. Below it, handing the slot
 /// over would cost more than it gains.
@@ -36,15 +36,15 @@ pub(crate) enum Work {
     /// Runs a request that was submitted as a job.
     Begin(Ticket, LevelId, Job),
     /// Runs tasks of a request.
-    Help(Ticket, Arc<Bag>),
+    Help(Ticket, Arc<TaskQueue>),
 }
 
 /// A request that was submitted for the pool's threads. The thread that runs it has its slot.
-pub(crate) type Job = Box<dyn FnOnce(&Arc<Desk>, Ticket, LevelId) + Send>;
+pub(crate) type Job = Box<dyn FnOnce(&Arc<PoolScheduler>, Ticket, LevelId) + Send>;
 
 /// The party that begins a request when its turn comes.
 enum Waiter {
-    Thread(Arc<Seat>),
+    Thread(Arc<Parker>),
     Job(Job),
     Nobody,
 }
@@ -53,13 +53,13 @@ struct Entry {
     level: LevelId,
     ticket: Ticket,
     waiter: Waiter,
-    bag: Option<Arc<Bag>>,
+    queue: Option<Arc<TaskQueue>>,
 }
 
 /// The shared state of a pool: see the module.
-pub(crate) struct Desk {
+pub(crate) struct PoolScheduler {
     pub(crate) names: Vec<String>,
-    pub(crate) terms: Vec<bywash_engine::levels::Level>,
+    pub(crate) level_settings: Vec<bywash_engine::levels::Level>,
     begun: Instant,
     /// The function that a worker calls first.
     begins: Option<fn()>,
@@ -70,13 +70,13 @@ pub(crate) struct Desk {
     /// Whether a request waits for a slot. A hint that threads read between tasks.
     pressed: AtomicBool,
     #[cfg(feature = "rayon")]
-    pub(crate) rayon: crate::rayon::Shelf,
+    pub(crate) rayon: crate::rayon::PoolCache,
 }
 
 /// Slots that a request has in addition to its own, until the lease is dropped.
 #[cfg(feature = "rayon")]
 pub(crate) struct Lease<'d> {
-    desk: &'d Arc<Desk>,
+    scheduler: &'d Arc<PoolScheduler>,
     ticket: Ticket,
     others: u32,
     since: Time,
@@ -93,12 +93,12 @@ impl Lease<'_> {
 #[cfg(feature = "rayon")]
 impl Drop for Lease<'_> {
     fn drop(&mut self) {
-        let mut state = self.desk.lock();
-        let now = self.desk.now();
+        let mut state = self.scheduler.lock();
+        let now = self.scheduler.now();
         for _ in 0..self.others {
             state.levels.release(now, self.ticket, now.since(self.since));
         }
-        self.desk.deal(state, 0);
+        self.scheduler.dispatch(state, 0);
     }
 }
 
@@ -115,17 +115,17 @@ pub(crate) struct State {
     most_workers: usize,
 }
 
-impl Desk {
+impl PoolScheduler {
     pub(crate) fn new(
         names: Vec<String>,
-        terms: Vec<bywash_engine::levels::Level>,
+        level_settings: Vec<bywash_engine::levels::Level>,
         levels: Levels,
         most_workers: usize,
         begins: Option<fn()>,
     ) -> Self {
         let state = State {
             levels,
-            tally: Tally::new(terms.len()),
+            tally: Tally::new(level_settings.len()),
             entries: Vec::new(),
             ready: VecDeque::new(),
             closed: false,
@@ -136,7 +136,7 @@ impl Desk {
         };
         Self {
             names,
-            terms,
+            level_settings,
             begun: Instant::now(),
             begins,
             state: Mutex::new(state),
@@ -144,7 +144,7 @@ impl Desk {
             empty: Condvar::new(),
             pressed: AtomicBool::new(false),
             #[cfg(feature = "rayon")]
-            rayon: crate::rayon::Shelf::default(),
+            rayon: crate::rayon::PoolCache::default(),
         }
     }
 
@@ -169,13 +169,13 @@ impl Desk {
     pub(crate) fn arrive(
         self: &Arc<Self>,
         level: LevelId,
-        seat: &Arc<Seat>,
+        parker: &Arc<Parker>,
     ) -> Result<Ticket, Refused> {
-        self.enter(level, Waiter::Thread(Arc::clone(seat)))
+        self.enter(level, Waiter::Thread(Arc::clone(parker)))
     }
 
     /// Queues a request that a worker runs.
-    pub(crate) fn hand_in(self: &Arc<Self>, level: LevelId, job: Job) -> Result<(), Refused> {
+    pub(crate) fn submit(self: &Arc<Self>, level: LevelId, job: Job) -> Result<(), Refused> {
         self.enter(level, Waiter::Job(job)).map(drop)
     }
 
@@ -188,22 +188,22 @@ impl Desk {
             state.tally.refused(level);
             return Err(Refused::Full(self.names[level.0].clone()));
         };
-        let entry = Entry { level, ticket, waiter, bag: None };
+        let entry = Entry { level, ticket, waiter, queue: None };
         if ticket.index() == state.entries.len() {
             state.entries.push(entry);
         } else {
             state.entries[ticket.index()] = entry;
         }
         state.here += 1;
-        self.deal(state, 0);
+        self.dispatch(state, 0);
         Ok(ticket)
     }
 
     /// Removes a request that has waited long enough from the queue. Returns `false` if its turn
     /// has come in the meantime.
-    pub(crate) fn leave(&self, level: LevelId, ticket: Ticket, seat: &Seat) -> bool {
+    pub(crate) fn leave(&self, level: LevelId, ticket: Ticket, parker: &Parker) -> bool {
         let mut state = self.lock();
-        if seat.told().is_some() {
+        if parker.wakeup().is_some() {
             return false;
         }
         state.entries[ticket.index()].waiter = Waiter::Nobody;
@@ -215,40 +215,45 @@ impl Desk {
 
     /// Updates the number of threads that a request wants. Called when its task queue is no longer
     /// empty, or has become empty.
-    pub(crate) fn tasks_changed(self: &Arc<Self>, ticket: Ticket, bag: &Arc<Bag>) {
+    pub(crate) fn tasks_changed(self: &Arc<Self>, ticket: Ticket, queue: &Arc<TaskQueue>) {
         let mut state = self.lock();
-        state.wants(ticket, bag);
-        self.deal(state, 0);
+        state.wants(ticket, queue);
+        self.dispatch(state, 0);
     }
 
     /// Gives back the slot that a request's own thread has had since `since`. The thread then
     /// waits.
-    pub(crate) fn pause(self: &Arc<Self>, ticket: Ticket, bag: &Arc<Bag>, since: Time) {
+    pub(crate) fn pause(self: &Arc<Self>, ticket: Ticket, queue: &Arc<TaskQueue>, since: Time) {
         let mut state = self.lock();
         let now = self.now();
-        state.wants(ticket, bag);
+        state.wants(ticket, queue);
         state.levels.release(now, ticket, now.since(since));
-        self.deal(state, 0);
+        self.dispatch(state, 0);
     }
 
     /// Ends a worker's help to a request. It has had its slot since `since`.
-    pub(crate) fn leave_bag(self: &Arc<Self>, ticket: Ticket, bag: &Arc<Bag>, since: Time) {
+    pub(crate) fn leave_queue(
+        self: &Arc<Self>,
+        ticket: Ticket,
+        queue: &Arc<TaskQueue>,
+        since: Time,
+    ) {
         let mut state = self.lock();
         // Read the time under the lock. Otherwise the request could end in between and its ticket
         // be reused.
         let now = self.now();
-        if let Some(owner) = bag.leave() {
+        if let Some(owner) = queue.leave() {
             state.levels.hand_over(now, ticket, now.since(since));
-            owner.tell(Told::Slot);
+            owner.tell(Wakeup::Slot);
             return;
         }
-        state.wants(ticket, bag);
+        state.wants(ticket, queue);
         state.levels.release(now, ticket, now.since(since));
-        self.deal(state, 1);
+        self.dispatch(state, 1);
     }
 
     /// Cancels the calls of workers to a request that have not arrived yet.
-    pub(crate) fn call_off(self: &Arc<Self>, ticket: Ticket, bag: &Arc<Bag>) {
+    pub(crate) fn call_off(self: &Arc<Self>, ticket: Ticket, queue: &Arc<TaskQueue>) {
         let mut state = self.lock();
         let before = state.ready.len();
         let is_called = |work: &Work| matches!(work, Work::Help(to, _) if *to == ticket);
@@ -257,14 +262,14 @@ impl Desk {
         let now = self.now();
         for _ in 0..called {
             // The owner is at work itself and does not wait.
-            bag.come();
-            let owner = bag.leave();
+            queue.come();
+            let owner = queue.leave();
             debug_assert!(owner.is_none(), "the owner calls off");
             state.levels.release(now, ticket, Span::ZERO);
         }
         if called > 0 {
-            state.wants(ticket, bag);
-            self.deal(state, 0);
+            state.wants(ticket, queue);
+            self.dispatch(state, 0);
         }
     }
 
@@ -284,8 +289,8 @@ impl Desk {
         for _ in kept..others {
             state.levels.release(now, ticket, Span::ZERO);
         }
-        self.deal(state, 0);
-        Lease { desk: self, ticket, others: kept, since: now }
+        self.dispatch(state, 0);
+        Lease { scheduler: self, ticket, others: kept, since: now }
     }
 
     /// Ends a request. Its own thread gives back the slot that it has had since `since`. `coming`
@@ -303,8 +308,8 @@ impl Desk {
         let ended = state.levels.end(now, ticket);
         state.tally.ended(&ended, panicked);
         self.gone(&mut state);
-        state.entries[ticket.index()].bag = None;
-        self.deal(state, coming);
+        state.entries[ticket.index()].queue = None;
+        self.dispatch(state, coming);
     }
 
     /// Returns whether a thread between two tasks, which has had its slot since `since`, should ask
@@ -323,7 +328,7 @@ impl Desk {
             let (level, ticket) = (entry.level, entry.ticket);
             match std::mem::replace(&mut entry.waiter, Waiter::Nobody) {
                 Waiter::Nobody => continue,
-                Waiter::Thread(seat) => seat.tell(Told::Closed),
+                Waiter::Thread(parker) => parker.tell(Wakeup::Closed),
                 Waiter::Job(job) => dropped.push(job),
             }
             state.levels.leave(ticket);
@@ -391,17 +396,17 @@ impl Desk {
 
     /// Starts a worker, which counts as idle until it has work.
     pub(crate) fn add_worker(self: &Arc<Self>, state: &mut State) -> std::io::Result<()> {
-        let desk = Arc::clone(self);
+        let scheduler = Arc::clone(self);
         let name = format!("levels-{}", state.workers);
         let run = move || {
             // The worker already counts as idle, so it must run. A panic of the function is
             // ignored.
-            if let Some(begins) = desk.begins
+            if let Some(begins) = scheduler.begins
                 && let Err(panic) = catch_unwind(begins)
             {
                 std::mem::forget(panic);
             }
-            worker::run(&desk);
+            worker::run(&scheduler);
         };
         std::thread::Builder::new().name(name).spawn(run)?;
         state.workers += 1;
@@ -411,7 +416,7 @@ impl Desk {
 
     /// Hands out free slots and releases the lock. `coming` is the number of workers that are not
     /// idle but ask for work next.
-    fn deal(self: &Arc<Self>, mut state: MutexGuard<'_, State>, coming: usize) {
+    fn dispatch(self: &Arc<Self>, mut state: MutexGuard<'_, State>, coming: usize) {
         let now = self.now();
         while let Some(grant) = state.levels.grant(now) {
             state.tell(grant);
@@ -437,27 +442,29 @@ impl State {
         let entry = &mut self.entries[grant.ticket().index()];
         match grant {
             Grant::Begin(ticket) => match std::mem::replace(&mut entry.waiter, Waiter::Nobody) {
-                Waiter::Thread(seat) => seat.tell(Told::Slot),
+                Waiter::Thread(parker) => parker.tell(Wakeup::Slot),
                 Waiter::Job(job) => self.ready.push_back(Work::Begin(ticket, entry.level, job)),
                 Waiter::Nobody => unreachable!("who leaves is taken out of the levels"),
             },
             Grant::Widen(ticket) => {
-                let bag = entry.bag.as_ref().expect("who wants threads has a bag");
-                match bag.next_hand() {
-                    Hand::Owner(seat) => seat.tell(Told::Slot),
-                    Hand::Worker => self.ready.push_back(Work::Help(ticket, Arc::clone(bag))),
+                let queue = entry.queue.as_ref().expect("who wants threads has a queue");
+                match queue.next_thread() {
+                    NextThread::Owner(parker) => parker.tell(Wakeup::Slot),
+                    NextThread::Worker => {
+                        self.ready.push_back(Work::Help(ticket, Arc::clone(queue)))
+                    }
                 }
             }
         }
     }
 
     /// Asks for as many threads as there are tasks in a request's task queue.
-    fn wants(&mut self, ticket: Ticket, bag: &Arc<Bag>) {
-        let tasks = bag.tell_wanting() as u32;
+    fn wants(&mut self, ticket: Ticket, queue: &Arc<TaskQueue>) {
+        let tasks = queue.tell_wanting() as u32;
         if tasks > 0 {
-            let known = &mut self.entries[ticket.index()].bag;
-            if !known.as_ref().is_some_and(|known| Arc::ptr_eq(known, bag)) {
-                *known = Some(Arc::clone(bag));
+            let known = &mut self.entries[ticket.index()].queue;
+            if !known.as_ref().is_some_and(|known| Arc::ptr_eq(known, queue)) {
+                *known = Some(Arc::clone(queue));
             }
         }
         self.levels.want(ticket, tasks);

@@ -15,7 +15,7 @@ use super::session;
 
 /// A process whose limits are checked.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct Process {
     /// Its folder in `/proc`.
     folder: PathBuf,
     /// Whether it is a running gateway, and not this process.
@@ -24,7 +24,7 @@ pub(super) struct Place {
 
 const CHECK: &str = "gateway";
 
-impl Place {
+impl Process {
     /// Returns the gateway that answers at the address of `config`, if one does, and the findings
     /// about it.
     pub(super) fn of(config: &Config) -> (Self, Vec<Finding>) {
@@ -38,7 +38,7 @@ impl Place {
         };
         let cookie = session::findings(&status);
         let (version, id) = (escaped(&status.version), status.pid);
-        let Some(place) = Self::at(id) else {
+        let Some(process) = Self::at(id) else {
             let found = format!("bywash {version} answers, but its process is not visible here");
             let remedy =
                 "run the doctor where the gateway runs: these limits are those of this shell";
@@ -47,7 +47,7 @@ impl Place {
         };
         let found = format!("bywash {version} runs as process {id}: the limits below are its own");
         let gateway = Finding::ok(CHECK, found).with("pid", id);
-        (place, [gateway].into_iter().chain(cookie).collect())
+        (process, [gateway].into_iter().chain(cookie).collect())
     }
 
     pub(super) fn here() -> Self {
@@ -57,8 +57,8 @@ impl Place {
     /// Returns the process with this id, unless its name shows that it is another one: a container
     /// has its own process ids.
     fn at(id: u32) -> Option<Self> {
-        let place = Self { folder: PathBuf::from(format!("/proc/{id}")), is_gateway: true };
-        place.read("comm").is_some_and(|name| name.starts_with("bywash")).then_some(place)
+        let process = Self { folder: PathBuf::from(format!("/proc/{id}")), is_gateway: true };
+        process.read("comm").is_some_and(|name| name.starts_with("bywash")).then_some(process)
     }
 
     /// Returns the number of the user as whom the process runs (proc(5): the second one of `Uid`).

@@ -10,15 +10,15 @@ use ratatui::widgets::{Block, Clear};
 use super::STRONG;
 use crate::keys::KEYS;
 use crate::lists::MEANS;
-use crate::screen::{Over, Screen, scrolled};
+use crate::screen::{Overlay, Screen, scrolled};
 
-pub(super) fn over(frame: &mut Frame<'_>, screen: &Screen) {
-    match &screen.over {
-        Over::Nothing | Over::Filter(_) => {}
-        Over::Awaited => framed(frame, "Decide", "Asking the gateway …", 0, "_"),
-        Over::Help => framed(frame, "Keys", &help(), 0, ""),
-        Over::Text { title, text, from } => framed(frame, title, text, *from, ""),
-        Over::Ask(ask) => framed(frame, "Decide", &ask.told, ask.from, &ask.prompt()),
+pub(super) fn overlay(frame: &mut Frame<'_>, screen: &Screen) {
+    match &screen.overlay {
+        Overlay::Nothing | Overlay::Filter(_) => {}
+        Overlay::Awaited => framed(frame, "Decide", "Asking the gateway …", 0, "_"),
+        Overlay::Help => framed(frame, "Keys", &help(), 0, ""),
+        Overlay::Text { title, text, from } => framed(frame, title, text, *from, ""),
+        Overlay::Ask(ask) => framed(frame, "Decide", &ask.subject, ask.from, &ask.prompt()),
     }
 }
 
@@ -60,10 +60,10 @@ fn framed(frame: &mut Frame<'_>, title: &str, text: &str, from: u16, asked: &str
     frame.render_widget(Clear, area);
     let block = Block::bordered().title(format!(" {title} ")).title_bottom(keys);
     frame.render_widget(block, area);
-    let told = lines.into_iter().skip(from).take(room).map(Line::raw);
+    let body = lines.into_iter().skip(from).take(room).map(Line::raw);
     let asked = asked.into_iter().map(|line| Line::styled(line, STRONG));
     let within = Rect { x: area.x + 2, y: area.y + 1, width: width - 4, height: area.height - 2 };
-    frame.render_widget(Text::from(told.chain(asked).collect::<Vec<_>>()), within);
+    frame.render_widget(Text::from(body.chain(asked).collect::<Vec<_>>()), within);
 }
 
 /// Splits a text into lines of at most `width` columns, between words where that is possible.

@@ -1,5 +1,5 @@
 //! A small HTTP/1.1 client for the active tests. It times its steps and leaves on demand: dropping
-//! a [`Line`] closes the connection. It has no time limits of its own; the caller sets them.
+//! a [`Connection`] closes the connection. It has no time limits of its own; the caller sets them.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -14,13 +14,13 @@ use tokio::net::{TcpStream, UnixStream, lookup_host};
 pub(super) const LIMITS: Limits = Limits { target: 8192, fields: 100, bytes: 16 * 1024 };
 
 /// A byte stream in both directions.
-trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
+trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
 
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for T {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for T {}
 
 /// A connection to a server.
-pub(super) struct Line {
-    wire: Box<dyn Wire>,
+pub(super) struct Connection {
+    stream: Box<dyn ByteStream>,
     input: Vec<u8>,
 }
 
@@ -34,14 +34,17 @@ pub(super) struct Steps {
 }
 
 /// Connects as the gateway does; `tls` is for a server that is reached by `https`.
-pub(super) async fn dial(server: &Server, tls: Option<&Connector>) -> io::Result<(Line, Steps)> {
+pub(super) async fn dial(
+    server: &Server,
+    tls: Option<&Connector>,
+) -> io::Result<(Connection, Steps)> {
     let mut steps = Steps::default();
     let begun = Instant::now();
     let (host, port) = match &server.endpoint {
         Endpoint::Unix(path) => {
             let stream = UnixStream::connect(path).await?;
             steps.connect = begun.elapsed();
-            return Ok((Line::new(stream), steps));
+            return Ok((Connection::new(stream), steps));
         }
         Endpoint::Tcp { host, port } => (host.as_str(), *port),
     };
@@ -51,7 +54,7 @@ pub(super) async fn dial(server: &Server, tls: Option<&Connector>) -> io::Result
     steps.connect = begun.elapsed().saturating_sub(steps.lookup);
     let _ = stream.set_nodelay(true);
     match (server.scheme, tls) {
-        (Scheme::Http | Scheme::H2c, _) => Ok((Line::new(stream), steps)),
+        (Scheme::Http | Scheme::H2c, _) => Ok((Connection::new(stream), steps)),
         (Scheme::Https, None) => {
             Err(io::Error::other("TLS cannot be set up; see the findings about certificates"))
         }
@@ -59,14 +62,14 @@ pub(super) async fn dial(server: &Server, tls: Option<&Connector>) -> io::Result
             let before = begun.elapsed();
             let stream = tls.connect(host, stream).await?;
             steps.tls = Some(begun.elapsed().saturating_sub(before));
-            Ok((Line::new(stream), steps))
+            Ok((Connection::new(stream), steps))
         }
     }
 }
 
-impl Line {
-    fn new(wire: impl Wire + 'static) -> Self {
-        Self { wire: Box::new(wire), input: Vec::new() }
+impl Connection {
+    fn new(stream: impl ByteStream + 'static) -> Self {
+        Self { stream: Box::new(stream), input: Vec::new() }
     }
 
     /// Sends a whole request.
@@ -84,8 +87,8 @@ impl Line {
         let mut bytes = Vec::new();
         write_request(&mut bytes, method, target, fields, framing);
         bytes.extend_from_slice(body);
-        self.wire.write_all(&bytes).await?;
-        self.wire.flush().await
+        self.stream.write_all(&bytes).await?;
+        self.stream.flush().await
     }
 
     /// Reads the head of the answer to a request with this method.
@@ -126,7 +129,7 @@ impl Line {
     }
 
     async fn more(&mut self) -> io::Result<()> {
-        match self.wire.read_buf(&mut self.input).await? {
+        match self.stream.read_buf(&mut self.input).await? {
             0 => Err(ended()),
             _ => Ok(()),
         }

@@ -19,7 +19,7 @@ pub(super) const FORGED: [(&str, &str); 2] =
     [("X-Forwarded-For", "192.0.2.66"), ("X-Forwarded-Host", "forged.invalid")];
 
 /// A request that came through the hop.
-pub(super) struct Seen {
+pub(super) struct ForwardedRequest {
     pub(super) hop: Hop,
     /// The request as it came to the origin.
     pub(super) request: Request,
@@ -27,7 +27,7 @@ pub(super) struct Seen {
     pub(super) peer: IpAddr,
 }
 
-impl Seen {
+impl ForwardedRequest {
     /// Checks whether the gateway will know the client's address, and trust only the hop for it.
     pub(super) fn fields(&self, listen: Option<&Listen>) -> Finding {
         let (fields, peer) = (&self.request.fields, self.peer);
@@ -112,12 +112,12 @@ fn forged(fields: &Fields) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::super::finding::Verdict;
-    use super::super::wire::LIMITS;
+    use super::super::http_client::LIMITS;
     use super::*;
 
-    fn seen(head: &str) -> Seen {
+    fn forwarded(head: &str) -> ForwardedRequest {
         let request = Request::parse(head.as_bytes(), &LIMITS).unwrap();
-        Seen { hop: Hop::Unnamed, request, peer: IpAddr::from([127, 0, 0, 1]) }
+        ForwardedRequest { hop: Hop::Unnamed, request, peer: IpAddr::from([127, 0, 0, 1]) }
     }
 
     #[test]
@@ -125,18 +125,18 @@ mod tests {
         let config = "version = 1\n[upstream]\nserver = \"http://127.0.0.1:3000\"\n\
                       [listen]\ntrusted_proxies = [\"127.0.0.1\"]\n";
         let (config, _) = bywash_config::Config::parse(config, "test").unwrap();
-        let tells = seen("GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n");
-        let hides = seen("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        let tells = forwarded("GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n");
+        let hides = forwarded("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
         let adds = "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 192.0.2.66, 192.0.2.1\r\n\r\n";
         let repeats = "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 192.0.2.66\r\n\r\n";
         let named = "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-Host: forged.invalid\r\n\r\n";
         assert_eq!(tells.fields(Some(&config.listen)).verdict, Verdict::Ok);
         assert_eq!(tells.fields(None).verdict, Verdict::Warning);
         assert_eq!(hides.fields(Some(&config.listen)).verdict, Verdict::Warning);
-        assert_eq!(seen(adds).fields(Some(&config.listen)).verdict, Verdict::Ok);
+        assert_eq!(forwarded(adds).fields(Some(&config.listen)).verdict, Verdict::Ok);
         for forged in [repeats, named] {
-            assert_eq!(seen(forged).fields(Some(&config.listen)).verdict, Verdict::Problem);
-            assert_eq!(seen(forged).fields(None).verdict, Verdict::Warning);
+            assert_eq!(forwarded(forged).fields(Some(&config.listen)).verdict, Verdict::Problem);
+            assert_eq!(forwarded(forged).fields(None).verdict, Verdict::Warning);
         }
     }
 
@@ -147,7 +147,7 @@ mod tests {
             ("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", Verdict::Warning),
             ("GET / HTTP/1.0\r\nHost: a\r\n\r\n", Verdict::Warning),
         ] {
-            assert_eq!(seen(head).reuse().verdict, verdict, "{head}");
+            assert_eq!(forwarded(head).reuse().verdict, verdict, "{head}");
         }
     }
 }

@@ -46,9 +46,9 @@ impl Opening {
 }
 
 /// Returns the first of these times with which most agree, and the number that agree.
-pub fn agreed(moments: &[Time]) -> Option<(Time, usize)> {
-    let near = |one: Time| moments.iter().filter(|other| is_near(one, **other)).count();
-    let all = moments.iter().map(|one| (*one, near(*one)));
+pub fn agreed(times: &[Time]) -> Option<(Time, usize)> {
+    let near = |one: Time| times.iter().filter(|other| is_near(one, **other)).count();
+    let all = times.iter().map(|one| (*one, near(*one)));
     all.reduce(|most, one| if one.1 > most.1 { one } else { most })
 }
 
@@ -68,7 +68,7 @@ pub(crate) struct Clock {
 
 /// The classification of a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Moment {
+pub(crate) enum TimeClass {
     /// Time advances.
     Usual,
     /// A new, earlier time begins.
@@ -79,15 +79,15 @@ pub(crate) enum Moment {
 
 impl Clock {
     /// Advances the clock to the end of a request.
-    pub(crate) fn tick(&mut self, ended: Time) -> Moment {
+    pub(crate) fn tick(&mut self, ended: Time) -> TimeClass {
         let Some(now) = self.now else {
             self.now = Some(ended);
-            return Moment::Usual;
+            return TimeClass::Usual;
         };
         if is_near(now, ended) {
             self.now = Some(now.max(ended));
             self.other = None;
-            return Moment::Usual;
+            return TimeClass::Usual;
         }
         let agreed = match self.other {
             Some((other, agreed)) if is_near(other, ended) => agreed + 1,
@@ -96,16 +96,16 @@ impl Clock {
         if agreed < AGREE {
             self.other = Some((ended, agreed));
             self.strays += 1;
-            return Moment::Stray;
+            return TimeClass::Stray;
         }
         self.other = None;
         self.now = Some(ended);
         if ended < now {
             self.backward += 1;
-            return Moment::Back;
+            return TimeClass::Back;
         }
         self.forward += 1;
-        Moment::Usual
+        TimeClass::Usual
     }
 
     /// Returns the latest accepted time.
@@ -130,11 +130,11 @@ mod tests {
     #[test]
     fn one_wrong_line_moves_nothing() {
         let mut clock = Clock::default();
-        assert_eq!(clock.tick(at(100)), Moment::Usual);
+        assert_eq!(clock.tick(at(100)), TimeClass::Usual);
         for wrong in [at(9000), at(1), at(9000)] {
-            assert_eq!(clock.tick(wrong), Moment::Stray);
+            assert_eq!(clock.tick(wrong), TimeClass::Stray);
         }
-        assert_eq!(clock.tick(at(100)), Moment::Usual);
+        assert_eq!(clock.tick(at(100)), TimeClass::Usual);
         assert_eq!((clock.now(), clock.strays, clock.forward), (at(100), 3, 0));
     }
 
@@ -148,10 +148,10 @@ mod tests {
     #[test]
     fn a_night_without_requests_and_a_clock_that_was_set_back_are_believed() {
         let mut clock = Clock::default();
-        let mut told = |hours| (0..9).map(|_| clock.tick(at(hours))).collect::<Vec<_>>();
-        assert_eq!(told(10), [Moment::Usual; 9]);
-        assert_eq!(told(20)[6..], [Moment::Stray, Moment::Usual, Moment::Usual]);
-        assert_eq!(told(5)[6..], [Moment::Stray, Moment::Back, Moment::Usual]);
+        let mut after = |hours| (0..9).map(|_| clock.tick(at(hours))).collect::<Vec<_>>();
+        assert_eq!(after(10), [TimeClass::Usual; 9]);
+        assert_eq!(after(20)[6..], [TimeClass::Stray, TimeClass::Usual, TimeClass::Usual]);
+        assert_eq!(after(5)[6..], [TimeClass::Stray, TimeClass::Back, TimeClass::Usual]);
         assert_eq!((clock.strays, clock.backward, clock.forward), (14, 1, 1));
     }
 }
