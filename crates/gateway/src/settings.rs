@@ -17,7 +17,7 @@ use crate::error::GatewayError;
 use crate::identity::levels::Levels;
 use crate::identity::session_cookie::SessionCookie;
 use crate::identity::tokens::Tokens;
-use crate::process::wall::unix_ms;
+use crate::process::wall_clock::unix_ms;
 use crate::telemetry::metrics::{ClassMetrics, Metrics};
 use crate::telemetry::orphans::Teller;
 use crate::telemetry::traces::Tracer;

@@ -27,7 +27,7 @@ use bywash_token::{Moment, Secrets};
 use http::Method;
 
 use super::answer::{Answered, Refused, document};
-use crate::process::wall::unix_ms;
+use crate::process::wall_clock::unix_ms;
 use crate::shared::Shared;
 
 /// An authenticated operator.

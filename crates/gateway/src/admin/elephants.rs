@@ -13,7 +13,7 @@ use super::policy::unwritten;
 use super::said::word;
 use crate::decisions::elephants as decisions;
 use crate::decisions::watch::{MINUTE, before, capacities};
-use crate::process::wall;
+use crate::process::wall_clock;
 use crate::shared::Shared;
 use crate::state::stored::DecisionError;
 use crate::state::writer::Version;
@@ -91,7 +91,7 @@ pub(super) async fn decide(
             "`change` sets the limits of a rule: only approve and try take it",
         ));
     }
-    let now = wall::now();
+    let now = wall_clock::now();
     let measured = if matches!(verb, Verb::Try) { word.lasts } else { MINUTE };
     let was = |book: &Book| {
         let entry = book.entry(id).ok()?;
@@ -137,7 +137,7 @@ pub(super) async fn ask(shared: &Shared, who: &Who, asked: Ask) -> Answered {
     let mut number = 0;
     let decided = decisions::decide(shared, |book| {
         let note;
-        (number, note) = book.ask(wall::now(), found, word)?;
+        (number, note) = book.ask(wall_clock::now(), found, word)?;
         Ok(note.into_iter().collect())
     });
     told(shared, number, decided).await
@@ -209,7 +209,7 @@ fn evaded(pattern: &str) -> Option<String> {
 /// Measures the site under a rule in force, for as long as it has been but no more than a minute.
 fn under(shared: &Shared, entry: &Entry) -> Option<Gauge> {
     let State::Ruled(rule) = &entry.state else { return None };
-    let holds = wall::now().duration_since(rule.since).unsigned_abs();
+    let holds = wall_clock::now().duration_since(rule.since).unsigned_abs();
     let lasted = Span::from(holds).min(MINUTE);
     let now = shared.driver.now();
     Some(shared.elephants.watched().gauge(entry, now - lasted, now))

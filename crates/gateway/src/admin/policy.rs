@@ -11,7 +11,7 @@ use super::door::Who;
 use super::said::{word, word_for};
 use super::status;
 use crate::decisions::overrides::{self, BYPASSED, is_less};
-use crate::process::wall;
+use crate::process::wall_clock;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::state::stored::DecisionError;
@@ -81,7 +81,7 @@ async fn override_for(
 ) -> Answered {
     let mut remarks = Vec::new();
     let decided = overrides::decide(shared, is_less(&target), |overrides, settings| {
-        let now = wall::now();
+        let now = wall_clock::now();
         let mut word = word;
         if let Some(end) = overrides.end_of(&target).filter(|_| !says_how_long) {
             word = word.until(now, end);
@@ -101,7 +101,7 @@ pub(super) async fn undo(shared: &Shared, who: &Who, number: &str, undo: Undo) -
     })?;
     let by = who.author(undo.by)?;
     let decided = overrides::decide(shared, false, |overrides, _| {
-        overrides.undo(wall::now(), number, &by, &undo.why, undo.revision)
+        overrides.undo(wall_clock::now(), number, &by, &undo.why, undo.revision)
     });
     answered(shared, decided, Vec::new()).await
 }

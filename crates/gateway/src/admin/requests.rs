@@ -36,7 +36,7 @@ pub(super) fn explain(shared: &Shared, name: &str) -> Answered {
     let entry = entry.ok_or_else(|| {
         let all = shared.journal.last();
         let seconds = all.first().map_or(0, |first| {
-            let now = crate::process::wall::unix_ms();
+            let now = crate::process::wall_clock::unix_ms();
             now.saturating_sub(first.time).div_ceil(1000)
         });
         Refused::not_found(format!(

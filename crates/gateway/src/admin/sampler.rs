@@ -10,7 +10,7 @@ use bywash_history::{ClassCounts, Gauges, Reading};
 use bywash_units::Time;
 use tokio::time::MissedTickBehavior;
 
-use crate::process::wall::unix_ms;
+use crate::process::wall_clock::unix_ms;
 use crate::shared::Shared;
 
 /// Takes a sample every second, for as long as the gateway runs.

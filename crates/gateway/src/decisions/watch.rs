@@ -30,7 +30,7 @@ use super::{elephants, overrides};
 use crate::elephants::{Looked, Sight};
 use crate::process::life::Life;
 use crate::process::secret::network;
-use crate::process::wall;
+use crate::process::wall_clock;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::state::stored::DecisionError;
@@ -162,12 +162,12 @@ impl Watcher {
         let now = shared.driver.now();
         let decided = elephants::decide(shared, |book| {
             book.uses(uses);
-            let notes = book.found(wall::now(), found, act);
+            let notes = book.found(wall_clock::now(), found, act);
             for note in notes.iter().filter(|note| note.what == What::Approved) {
                 let Subject::Elephant { number, .. } = note.subject else { continue };
                 let Ok(entry) = book.entry(number) else { continue };
                 let before = before(&shared.elephants.watched(), entry, now, MINUTE);
-                book.was_before(wall::now(), number, before);
+                book.was_before(wall_clock::now(), number, before);
             }
             Ok(notes)
         });
@@ -192,7 +192,7 @@ fn end(shared: &Shared, now: Time) {
         let lasted = to.duration_since(from).unsigned_abs();
         shared.elephants.watched().gauge(entry, now - Span::from(lasted), now)
     };
-    let tick = |book: &mut Book| book.tick(wall::now(), gauge);
+    let tick = |book: &mut Book| book.tick(wall_clock::now(), gauge);
     elephants::end(shared, tick);
 }
 

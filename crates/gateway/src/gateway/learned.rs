@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::driver::Knowledge;
 use crate::process::secret::Secret;
-use crate::process::wall::unix_ms;
+use crate::process::wall_clock::unix_ms;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::state::quarantine::Inherited;

@@ -33,7 +33,7 @@ use crate::error::GatewayError;
 use crate::process::life::Life;
 use crate::process::panics::Thread;
 use crate::process::secret::Secret;
-use crate::process::wall;
+use crate::process::wall_clock;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::telemetry::access_log;
@@ -397,7 +397,7 @@ fn fixed(before: &Config, after: &Config) -> Result<(), GatewayError> {
 
 fn reloaded() -> Note {
     Note {
-        at: wall::now(),
+        at: wall_clock::now(),
         subject: Subject::File,
         what: What::Reloaded,
         by: "the file".into(),

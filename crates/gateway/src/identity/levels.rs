@@ -21,7 +21,7 @@ use bywash_config::{Config, Level};
 use bywash_message::Fields;
 use bywash_token::{Moment, sign_level};
 
-use crate::process::wall::unix_ms;
+use crate::process::wall_clock::unix_ms;
 use crate::telemetry::metrics::{CustomerLevel, LevelMetrics, Metrics};
 
 /// The field that tells the application.

@@ -8,4 +8,4 @@ pub(crate) mod names;
 pub(crate) mod panics;
 pub(crate) mod secret;
 pub(crate) mod sync;
-pub(crate) mod wall;
+pub(crate) mod wall_clock;

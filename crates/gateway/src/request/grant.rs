@@ -24,7 +24,7 @@ use super::success::Judged;
 use super::{Facts, examine};
 use crate::identity::cacheable::{keep_private, may_be_kept};
 use crate::identity::tokens::Tokens;
-use crate::process::wall::unix_ms;
+use crate::process::wall_clock::unix_ms;
 use crate::request::record::Record;
 
 /// Returns the session that makes progress by a response with this head: the request's own session,

@@ -47,7 +47,7 @@ use self::recent::{Counts, Recent, WINDOW};
 use self::seen::{Seen, Table};
 use super::cookies;
 use crate::process::secret::Secret;
-use crate::process::wall::unix_s;
+use crate::process::wall_clock::unix_s;
 
 /// The number of answered requests before a warning.
 const ENOUGH: u64 = 100;

@@ -16,7 +16,7 @@ use super::forwarded::Origin;
 use super::{Peer, forwarded, signals};
 use crate::identity::cookies;
 use crate::identity::tokens::Shown;
-use crate::process::wall::{unix_ms, unix_s};
+use crate::process::wall_clock::{unix_ms, unix_s};
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::telemetry::metrics::{CustomerLevel, Doubt};

@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 use crate::process::memory::JOURNALED;
 use crate::process::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::process::sync::{Mutex, MutexGuard};
-use crate::process::wall::unix_ms;
+use crate::process::wall_clock::unix_ms;
 use crate::telemetry::access_log::AccessLog;
 
 /// One request, or a message that was not a valid request.
