@@ -51,7 +51,7 @@ pub(crate) struct Settings {
     pub(crate) teller: Option<Arc<Teller>>,
 }
 
-/// A class's counters and its name as the journal keeps it.
+/// A class's counters and its name as the request log keeps it.
 #[derive(Clone)]
 struct Named {
     name: Arc<str>,

@@ -20,14 +20,14 @@ use crate::state::stored::Stored;
 use crate::state::writer::StateWriter;
 use crate::static_files::{FileKey, Shows, StaticFiles};
 use crate::telemetry::history::Chronicle;
-use crate::telemetry::journal::Journal;
 use crate::telemetry::metrics::Metrics;
+use crate::telemetry::request_log::RequestLog;
 
 /// The shared state, one per gateway, behind an `Arc`.
 pub(crate) struct Shared {
     pub(crate) driver: Arc<Driver>,
     pub(crate) metrics: Metrics,
-    pub(crate) journal: Journal,
+    pub(crate) request_log: RequestLog,
     /// The causes of the load, and the rules against them.
     pub(crate) elephants: Elephants,
     /// The recorded history.
@@ -85,7 +85,7 @@ impl Shared {
         settings: Settings,
         driver: Driver,
         metrics: Metrics,
-        journal: Journal,
+        request_log: RequestLog,
         secret: Secret,
     ) -> Self {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
@@ -95,7 +95,7 @@ impl Shared {
             memory,
             driver: Arc::new(driver),
             metrics,
-            journal,
+            request_log,
             elephants: Elephants::new(),
             chronicle: Chronicle::new(),
             audit: Audit::default(),

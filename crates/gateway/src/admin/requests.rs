@@ -18,7 +18,7 @@ use super::door::Pass;
 use super::said::limit;
 use crate::request::reply::{Answer, Reply};
 use crate::shared::Shared;
-use crate::telemetry::journal::Entry;
+use crate::telemetry::request_log::Entry;
 
 /// How often a watcher's credentials are checked again.
 const LOOK: Duration = Duration::from_secs(1);
@@ -32,9 +32,9 @@ pub(super) fn explain(shared: &Shared, name: &str) -> Answered {
     let number = u64::from_str_radix(name, 16).ok().filter(|_| is_name);
     let number = number
         .ok_or_else(|| Refused::invalid("the name of a request has sixteen hexadecimal digits"))?;
-    let entry = shared.journal.find(number).filter(|entry| entry.decided.is_some());
+    let entry = shared.request_log.find(number).filter(|entry| entry.decided.is_some());
     let entry = entry.ok_or_else(|| {
-        let all = shared.journal.last();
+        let all = shared.request_log.last();
         let seconds = all.first().map_or(0, |first| {
             let now = crate::process::wall_clock::unix_ms();
             now.saturating_sub(first.time).div_ceil(1000)
@@ -80,14 +80,14 @@ pub(super) fn check(shared: &Shared, wanted: &BTreeMap<String, String>) -> Resul
 pub(super) fn last(shared: &Shared, wanted: &BTreeMap<String, String>) -> Answered {
     check(shared, wanted)?;
     let most = limit(wanted)?;
-    let all = shared.journal.last();
+    let all = shared.request_log.last();
     let told = all.iter().rev().map(|entry| entry.told()).filter(|request| is(request, wanted));
     Ok(document(&Requests { remembered: all.len(), requests: told.take(most).collect() }))
 }
 
 /// Streams every request that ends from now on and matches all of `wanted`, one per line.
 pub(super) fn tap(shared: &Arc<Shared>, wanted: &BTreeMap<String, String>, pass: Pass) -> Answered {
-    let Some(entries) = shared.journal.watch() else {
+    let Some(entries) = shared.request_log.watch() else {
         return Err(Refused::new(
             Code::Unavailable,
             "too many connections already follow /v1/tap: close some",

@@ -34,9 +34,9 @@ use crate::process::wall_clock;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::state::stored::DecisionError;
-use crate::telemetry::journal;
+use crate::telemetry::request_log;
 
-/// How often requests are taken from the journal.
+/// How often requests are taken from the request log.
 const TURN: Duration = Duration::from_millis(50);
 /// How long the site is measured before a rule begins.
 pub(crate) const MINUTE: Span = Span::from_secs(60);
@@ -75,7 +75,7 @@ pub(crate) fn run(
 struct Watcher {
     settings: Arc<Settings>,
     /// Requests as they end, if there are resources to compare them with.
-    ended: Option<mpsc::Receiver<Arc<journal::Entry>>>,
+    ended: Option<mpsc::Receiver<Arc<request_log::Entry>>>,
     sources: Sources,
     read: Time,
     asked: Time,
@@ -86,7 +86,7 @@ impl Watcher {
         let sources = Sources::new(shared, &settings.config.elephants.resources);
         shared.elephants.watch(watch_of(&settings, &sources.capacities));
         let counts = !settings.config.elephants.resources.is_empty();
-        let ended = counts.then(|| shared.journal.follow());
+        let ended = counts.then(|| shared.request_log.follow());
         Self { settings, ended, sources, read: Time::ZERO, asked: Time::ZERO }
     }
 
@@ -150,7 +150,7 @@ impl Watcher {
                     &watch,
                     self.ended.is_some(),
                     slots,
-                    shared.journal.unfollowed(),
+                    shared.request_log.unfollowed(),
                 ),
             )
         };
@@ -206,7 +206,7 @@ fn client_of(shared: &Shared, address: IpAddr) -> Client {
     Client { key: shared.secret.address_key(address).0, network: network(address) }
 }
 
-fn tell(watch: &mut Watch, entry: &journal::Entry, shared: &Shared, settings: &Settings) {
+fn tell(watch: &mut Watch, entry: &request_log::Entry, shared: &Shared, settings: &Settings) {
     let Some(decided) = &entry.decided else { return };
     let Some((method, target)) = entry.whole_message() else { return };
     let worked = decided.runs_at.map(|from| (from, decided.ended));

@@ -38,8 +38,8 @@ use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::telemetry::access_log;
 use crate::telemetry::access_log::AccessLog;
-use crate::telemetry::journal::Journal;
 use crate::telemetry::metrics::Metrics;
+use crate::telemetry::request_log::RequestLog;
 
 /// A running gateway. Dropping it stops it at once; [`Gateway::stop`] lets requests finish.
 pub struct Gateway {
@@ -102,11 +102,11 @@ pub fn prepare(config: Config, inheritance: Inheritance) -> Result<Gateway, Gate
     let listeners = listen::all(&config.listen, &mut sockets)?;
     let metrics = Metrics::new();
     let log = AccessLog::open(&config.access_log, metrics.panics(Thread::AccessLog))?;
-    let journal = Journal::new(log);
+    let request_log = RequestLog::new(log);
     let driver = Driver::new(engine(&config));
     let settings = Settings::new(config, &metrics, driver.now(), None)?;
     let secret = learned.as_ref().map_or_else(Secret::draw, Learned::secret);
-    let shared = Arc::new(Shared::new(settings, driver, metrics, journal, secret));
+    let shared = Arc::new(Shared::new(settings, driver, metrics, request_log, secret));
     let settings = shared.settings();
     if let Some(learned) = learned {
         learned.restore(&shared, &settings);
@@ -313,7 +313,7 @@ impl Gateway {
         let now = self.shared.driver.now();
         // Certificates are exchanged here, as the last step that can fail.
         let settings = Settings::new(config, &self.shared.metrics, now, Some(&before))?;
-        self.shared.journal.log().go_on(log);
+        self.shared.request_log.log().go_on(log);
         let (config, was) = (&settings.config, &before.config.order);
         let classes = engine_classes(config);
         let order = |had: &[Class]| config.order.changed_order(&engine_classes(config), was, had);

@@ -37,7 +37,7 @@ pub(crate) struct Levels {
     named: Vec<Named>,
 }
 
-/// A level's counters and its name as the journal keeps it.
+/// A level's counters and its name as the request log keeps it.
 #[derive(Clone)]
 struct Named {
     name: Arc<str>,
@@ -96,7 +96,7 @@ impl Levels {
         fields.set(FIELD, text.as_bytes());
     }
 
-    /// The level's name, as the journal keeps it.
+    /// The level's name, as the request log keeps it.
     pub(crate) fn name(&self, level: Level) -> &Arc<str> {
         &self.named[level.index()].name
     }

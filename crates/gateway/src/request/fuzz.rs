@@ -19,8 +19,8 @@ use crate::process::secret::Secret;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::telemetry::access_log::AccessLog;
-use crate::telemetry::journal::Journal;
 use crate::telemetry::metrics::Metrics;
+use crate::telemetry::request_log::RequestLog;
 
 /// Limits small enough for a fuzzer to reach.
 const SMALL: Limits = Limits { target: 64, fields: 12, bytes: 400 };
@@ -51,8 +51,8 @@ pub(crate) fn shared(config: Config, secret: Secret) -> Shared {
     let log = AccessLog::open(&bywash_config::AccessLog::Off, Counter::default());
     let metrics = Metrics::new();
     let settings = Settings::new(config, &metrics, Time::ZERO, None).expect("it asks for nothing");
-    let journal = Journal::new(log.expect("there is none to open"));
-    Shared::new(settings, driver, metrics, journal, secret)
+    let request_log = RequestLog::new(log.expect("there is none to open"));
+    Shared::new(settings, driver, metrics, request_log, secret)
 }
 
 /// Returns a configuration whose keys were never in a file. No class has one of these levels.

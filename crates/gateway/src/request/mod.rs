@@ -151,7 +151,7 @@ pub(crate) fn malformed(worker: &Worker, peer: &Peer, fault: Fault) -> Reply {
     let status = refuse::status_of_fault(fault);
     worker.shared.metrics.malformed(fault);
     worker.shared.metrics.message_refused(status);
-    worker.shared.journal.refused_message(peer.address, fault.name(), status);
+    worker.shared.request_log.refused_message(peer.address, fault.name(), status);
     refuse::malformed(fault)
 }
 
@@ -159,7 +159,11 @@ pub(crate) fn malformed(worker: &Worker, peer: &Peer, fault: Fault) -> Reply {
 pub(crate) fn too_slow(worker: &Worker, peer: &Peer) -> Reply {
     worker.shared.metrics.too_slow();
     worker.shared.metrics.message_refused(StatusCode::REQUEST_TIMEOUT);
-    worker.shared.journal.refused_message(peer.address, "slow_head", StatusCode::REQUEST_TIMEOUT);
+    worker.shared.request_log.refused_message(
+        peer.address,
+        "slow_head",
+        StatusCode::REQUEST_TIMEOUT,
+    );
     refuse::too_slow()
 }
 

@@ -1,4 +1,4 @@
-//! The facts about a request while it lives; at its end they go to the metrics and the journal.
+//! The facts about a request while it lives; at its end they go to the metrics and the request log.
 //!
 //! A record is made when a request has been examined and is written when it is dropped, so every
 //! request has one. Its outcome is set by [`Record::ends`] or [`Record::refused`]; a request that
@@ -20,10 +20,10 @@ use crate::identity::session_cookie::Brought;
 use crate::settings::Settings;
 use crate::shared::{CountedSeat, Shared};
 use crate::static_files::FileKey;
-use crate::telemetry::journal::{Decided, Entry, KEPT_MESSAGE, Verdict};
 use crate::telemetry::metrics::{LevelMetrics, Unread};
 use crate::telemetry::orphans;
 use crate::telemetry::orphans::GivenUp;
+use crate::telemetry::request_log::{Decided, Entry, KEPT_MESSAGE, Verdict};
 use crate::telemetry::traces::Trace;
 
 pub(crate) struct Record {
@@ -415,6 +415,6 @@ impl Drop for Record {
         if let Some(trace) = self.trace.take() {
             trace.ends(now.since(self.arrived), &entry);
         }
-        shared.journal.note(entry);
+        shared.request_log.note(entry);
     }
 }

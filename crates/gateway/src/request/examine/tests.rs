@@ -13,8 +13,8 @@ use super::*;
 use crate::driver::Driver;
 use crate::process::secret::Secret as HashKey;
 use crate::telemetry::access_log::AccessLog;
-use crate::telemetry::journal::Journal;
 use crate::telemetry::metrics::Metrics;
+use crate::telemetry::request_log::RequestLog;
 
 /// A gateway that only examines requests.
 struct Desk {
@@ -37,7 +37,7 @@ impl Desk {
         let log = AccessLog::open(&bywash_config::AccessLog::Off, Counter::default()).unwrap();
         let metrics = Metrics::new();
         let settings = Settings::new(config, &metrics, Time::ZERO, None).unwrap();
-        let shared = Shared::new(settings, driver, metrics, Journal::new(log), HashKey(1, 2));
+        let shared = Shared::new(settings, driver, metrics, RequestLog::new(log), HashKey(1, 2));
         Self { settings: shared.settings(), shared }
     }
 

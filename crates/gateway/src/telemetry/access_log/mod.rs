@@ -22,7 +22,7 @@ use prometheus_client::metrics::counter::Counter;
 use self::lines::Lines;
 use crate::error::GatewayError;
 use crate::process::panics;
-use crate::telemetry::journal::Entry;
+use crate::telemetry::request_log::Entry;
 
 /// The number of entries that may wait to be written.
 const WAITING: usize = 8192;

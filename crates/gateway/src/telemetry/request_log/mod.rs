@@ -17,7 +17,7 @@ use bywash_units::{Span, Time};
 use http::StatusCode;
 use tokio::sync::mpsc;
 
-use crate::process::memory::JOURNALED;
+use crate::process::memory::REQUEST_LOG_SIZE;
 use crate::process::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::process::sync::{Mutex, MutexGuard};
 use crate::process::wall_clock::unix_ms;
@@ -78,7 +78,7 @@ const FOLLOWED: usize = 10_000;
 const WAITING: usize = 1024;
 const WATCHERS: usize = 8;
 
-pub(crate) struct Journal {
+pub(crate) struct RequestLog {
     log: AccessLog,
     last: Mutex<VecDeque<Arc<Entry>>>,
     watchers: Mutex<Vec<mpsc::Sender<Arc<Entry>>>>,
@@ -180,7 +180,7 @@ impl Verdict {
     }
 }
 
-impl Journal {
+impl RequestLog {
     pub(crate) fn new(log: AccessLog) -> Self {
         Self {
             log,
@@ -208,7 +208,7 @@ impl Journal {
             self.hand_on(&entry);
         }
         let mut last = lock(&self.last);
-        if last.len() == JOURNALED {
+        if last.len() == REQUEST_LOG_SIZE {
             last.pop_front();
         }
         last.push_back(entry);
