@@ -14,10 +14,10 @@ use bywash_lease::{Backend, DatabaseName, statement};
 use bywash_units::{Span, Time};
 use tokio::sync::mpsc;
 
+use crate::cancel_log::CancelLog;
 use crate::database::{Database, DatabaseError, Running, Verdict, Wanted};
 use crate::desk::Desk;
 use crate::job::Job;
-use crate::journal::Journal;
 use crate::pace::Pace;
 use crate::spared::Spared;
 
@@ -54,7 +54,7 @@ pub(crate) struct Canceller {
     pub(crate) desk: Rc<Desk>,
     pub(crate) database: Database,
     pub(crate) pace: Pace,
-    pub(crate) journal: Journal,
+    pub(crate) cancel_log: CancelLog,
     /// The time before which a database with an error is not queried again.
     pub(crate) down_until: Option<Time>,
     /// The last reported problem of the database.
@@ -119,8 +119,8 @@ impl Canceller {
         let name = self.name.as_str();
         if self.complaint != complaint {
             match &complaint {
-                Some(words) => self.journal.complain(name, words),
-                None => self.journal.is_well(name),
+                Some(words) => self.cancel_log.complain(name, words),
+                None => self.cancel_log.is_well(name),
             }
             self.complaint.clone_from(&complaint);
         }
@@ -361,7 +361,13 @@ impl Canceller {
             report.cancelled();
         }
         let connection = victim.running.connection;
-        self.journal.cancelled(self.name.as_str(), &job.request, job.reason, connection, is_done);
+        self.cancel_log.cancelled(
+            self.name.as_str(),
+            &job.request,
+            job.reason,
+            connection,
+            is_done,
+        );
     }
 
     fn spare(&self, job: &Job, why: Spared) {
@@ -373,7 +379,7 @@ impl Canceller {
         if let Some(report) = &job.report {
             report.spared();
         }
-        self.journal.spared(self.name.as_str(), &job.request, job.reason, why);
+        self.cancel_log.spared(self.name.as_str(), &job.request, job.reason, why);
     }
 }
 

@@ -17,12 +17,12 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinSet, LocalSet};
 
+use crate::cancel_log::CancelLog;
 use crate::canceller::Canceller;
 use crate::conversation;
 use crate::database::Database;
 use crate::desk::{Desk, Rights, Tray};
 use crate::job::Job;
-use crate::journal::Journal;
 use crate::numbers::Numbers;
 use crate::operators;
 use crate::pace::Pace;
@@ -175,15 +175,15 @@ fn run(
 ) -> io::Result<()> {
     operators.set_nonblocking(true)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let journal = Journal::new(log)?;
+    let cancel_log = CancelLog::new(log)?;
     LocalSet::new().block_on(&runtime, async move {
         let socket = UnixListener::from_std(socket)?;
         let operators = TcpListener::from_std(operators)?;
-        let (desk, mut cancellers) = desk(&config, &journal);
+        let (desk, mut cancellers) = desk(&config, &cancel_log);
         let _ = ready.send(Ok(()));
         tokio::select! {
             _ = ended => {}
-            () = operators::serve(operators, Rc::clone(&desk), journal) => {}
+            () = operators::serve(operators, Rc::clone(&desk), cancel_log) => {}
             () = tidy(&desk) => {}
             () = greet(socket, &desk, &config) => {}
             // The cancellers run as long as the daemon. If one ends, it has a bug.
@@ -194,7 +194,7 @@ fn run(
 }
 
 /// Creates the [`Desk`], and a canceller for each database.
-fn desk(config: &Sentry, journal: &Journal) -> (Rc<Desk>, JoinSet<()>) {
+fn desk(config: &Sentry, cancel_log: &CancelLog) -> (Rc<Desk>, JoinSet<()>) {
     let mut trays = BTreeMap::new();
     let mut receivers = Vec::new();
     for database in &config.databases {
@@ -213,7 +213,7 @@ fn desk(config: &Sentry, journal: &Journal) -> (Rc<Desk>, JoinSet<()>) {
             desk: Rc::clone(&desk),
             database: Database::new(&settings),
             pace: Pace::new(settings.statements_per_second, desk.now()),
-            journal: journal.clone(),
+            cancel_log: cancel_log.clone(),
             settings,
             down_until: None,
             complaint: None,

@@ -25,7 +25,7 @@
 //! - `table`: the list of metrics
 //! - `numbers`: the values of the metrics
 //! - `operators`: the HTTP interface for operators
-//! - `journal`: a log line for each cancellation
+//! - `cancel_log`: a log line for each cancellation
 //!
 //! **The decision to cancel** is made twice. `desk` decides whether a connection works for the
 //! request at this moment, and blocks the connection until the database has responded. The database
@@ -42,13 +42,13 @@
 //! measurements.
 #![forbid(unsafe_code)]
 
+mod cancel_log;
 mod canceller;
 mod conversation;
 mod daemon;
 mod database;
 mod desk;
 mod job;
-mod journal;
 mod numbers;
 mod operators;
 mod pace;

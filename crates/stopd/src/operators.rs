@@ -20,15 +20,15 @@ use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
+use crate::cancel_log::CancelLog;
 use crate::desk::Desk;
-use crate::journal::Journal;
 
 /// The maximum number of connections. Only scrapers and operators use them.
 const MOST: usize = 16;
 /// A timeout that exceeds the duration of any response.
 const LONGEST: Duration = Duration::from_secs(5);
 
-pub(crate) async fn serve(listener: TcpListener, desk: Rc<Desk>, journal: Journal) {
+pub(crate) async fn serve(listener: TcpListener, desk: Rc<Desk>, cancel_log: CancelLog) {
     let seats = Arc::new(Semaphore::new(MOST));
     loop {
         let Ok((stream, _)) = listener.accept().await else {
@@ -36,17 +36,17 @@ pub(crate) async fn serve(listener: TcpListener, desk: Rc<Desk>, journal: Journa
             continue;
         };
         let Ok(seat) = Arc::clone(&seats).try_acquire_owned() else { continue };
-        let (desk, journal) = (Rc::clone(&desk), journal.clone());
+        let (desk, cancel_log) = (Rc::clone(&desk), cancel_log.clone());
         tokio::task::spawn_local(async move {
-            let _ = tokio::time::timeout(LONGEST, answer(stream, desk, journal)).await;
+            let _ = tokio::time::timeout(LONGEST, answer(stream, desk, cancel_log)).await;
             drop(seat);
         });
     }
 }
 
-async fn answer(stream: TcpStream, desk: Rc<Desk>, journal: Journal) {
+async fn answer(stream: TcpStream, desk: Rc<Desk>, cancel_log: CancelLog) {
     let service = service_fn(move |request| {
-        let response = respond(&request, &desk, &journal);
+        let response = respond(&request, &desk, &cancel_log);
         async { Ok::<_, Infallible>(response) }
     });
     // An error means that the client has disconnected, which needs no action.
@@ -55,7 +55,11 @@ async fn answer(stream: TcpStream, desk: Rc<Desk>, journal: Journal) {
         .await;
 }
 
-fn respond(request: &Request<Incoming>, desk: &Desk, journal: &Journal) -> Response<Full<Bytes>> {
+fn respond(
+    request: &Request<Incoming>,
+    desk: &Desk,
+    cancel_log: &CancelLog,
+) -> Response<Full<Bytes>> {
     let mut hosts = request.headers().get_all(header::HOST).iter();
     let host = hosts.next().and_then(|host| host.to_str().ok());
     if !host.is_some_and(is_loopback) || hosts.next().is_some() {
@@ -67,7 +71,7 @@ fn respond(request: &Request<Incoming>, desk: &Desk, journal: &Journal) -> Respo
             whole(StatusCode::OK, kind, desk.numbers.text())
         }
         (&Method::GET, "/v1/status") => {
-            whole(StatusCode::OK, "application/json", format!("{}\n", status(desk, journal)))
+            whole(StatusCode::OK, "application/json", format!("{}\n", status(desk, cancel_log)))
         }
         (&Method::GET, _) => {
             plain(StatusCode::NOT_FOUND, "the paths are /metrics and /v1/status\n")
@@ -76,12 +80,12 @@ fn respond(request: &Request<Incoming>, desk: &Desk, journal: &Journal) -> Respo
     }
 }
 
-fn status(desk: &Desk, journal: &Journal) -> serde_json::Value {
+fn status(desk: &Desk, cancel_log: &CancelLog) -> serde_json::Value {
     json!({
         "mode": desk.mode.name(),
         "leases": desk.leases(),
         "complaints": desk.numbers.complaints(),
-        "log_lines_dropped": journal.dropped(),
+        "log_lines_dropped": cancel_log.dropped(),
     })
 }
 
