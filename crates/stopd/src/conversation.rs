@@ -14,7 +14,7 @@ use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
 
-use crate::desk::{Desk, Rights};
+use crate::lease_broker::{LeaseBroker, Rights};
 use crate::voice::{Owed, Voice};
 
 /// The maximum number of outstanding responses of a client.
@@ -23,18 +23,23 @@ const OWED: usize = 16_384;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Handles a client until either side ends the connection.
-pub(crate) async fn converse(stream: UnixStream, desk: Rc<Desk>, rights: Rights, holder: Holder) {
+pub(crate) async fn converse(
+    stream: UnixStream,
+    broker: Rc<LeaseBroker>,
+    rights: Rights,
+    holder: Holder,
+) {
     let (reader, writer) = stream.into_split();
     let (lines, answers) = mpsc::unbounded_channel();
     let owed = Rc::<Owed>::default();
     let voice = Voice { lines, owed: Rc::clone(&owed) };
-    desk.comes(holder, voice.clone());
+    broker.connected(holder, voice.clone());
     let mut answering = std::pin::pin!(answer(writer, answers, &owed));
     let is_over = tokio::select! {
-        () = listen(reader, &desk, rights, holder, &voice) => false,
+        () = listen(reader, &broker, rights, holder, &voice) => false,
         () = &mut answering => true,
     };
-    desk.goes(holder);
+    broker.disconnected(holder);
     drop(voice);
     if !is_over {
         // A client that has shut down its sending side still gets its responses.
@@ -44,7 +49,7 @@ pub(crate) async fn converse(stream: UnixStream, desk: Rc<Desk>, rights: Rights,
 
 async fn listen(
     mut reader: OwnedReadHalf,
-    desk: &Desk,
+    broker: &LeaseBroker,
     rights: Rights,
     holder: Holder,
     voice: &Voice,
@@ -58,14 +63,14 @@ async fn listen(
             voice.owed.count.set(voice.owed.count.get() + 1);
             let line = buffer.split_to(end);
             buffer.advance(1);
-            hear(&line, desk, rights, holder, voice);
+            handle(&line, broker, rights, holder, voice);
             if rights == Rights::NONE {
                 return;
             }
         }
         if buffer.len() > LONGEST {
             // The start of the next message is unknown.
-            return hear(&buffer, desk, rights, holder, voice);
+            return handle(&buffer, broker, rights, holder, voice);
         }
         match reader.read_buf(&mut buffer).await {
             Ok(0) | Err(_) => return,
@@ -74,10 +79,10 @@ async fn listen(
     }
 }
 
-fn hear(line: &[u8], desk: &Desk, rights: Rights, holder: Holder, voice: &Voice) {
+fn handle(line: &[u8], broker: &LeaseBroker, rights: Rights, holder: Holder, voice: &Voice) {
     match Message::parse(line) {
-        Ok(message) => desk.hear(holder, rights, voice, message),
-        Err(wrong) => desk.refuse(voice, wrong.number, Fault::Malformed, wrong.why),
+        Ok(message) => broker.handle(holder, rights, voice, message),
+        Err(wrong) => broker.refuse(voice, wrong.number, Fault::Malformed, wrong.why),
     }
 }
 

@@ -21,8 +21,8 @@ use crate::cancel_log::CancelLog;
 use crate::canceller::Canceller;
 use crate::conversation;
 use crate::database::Database;
-use crate::desk::{Desk, Rights, Tray};
 use crate::job::Job;
+use crate::lease_broker::{LeaseBroker, Rights, Tray};
 use crate::numbers::Numbers;
 use crate::operators;
 use crate::pace::Pace;
@@ -179,13 +179,13 @@ fn run(
     LocalSet::new().block_on(&runtime, async move {
         let socket = UnixListener::from_std(socket)?;
         let operators = TcpListener::from_std(operators)?;
-        let (desk, mut cancellers) = desk(&config, &cancel_log);
+        let (broker, mut cancellers) = create_broker(&config, &cancel_log);
         let _ = ready.send(Ok(()));
         tokio::select! {
             _ = ended => {}
-            () = operators::serve(operators, Rc::clone(&desk), cancel_log) => {}
-            () = tidy(&desk) => {}
-            () = greet(socket, &desk, &config) => {}
+            () = operators::serve(operators, Rc::clone(&broker), cancel_log) => {}
+            () = tidy(&broker) => {}
+            () = greet(socket, &broker, &config) => {}
             // The cancellers run as long as the daemon. If one ends, it has a bug.
             Some(ended) = cancellers.join_next() => drop(ended),
         }
@@ -193,8 +193,8 @@ fn run(
     })
 }
 
-/// Creates the [`Desk`], and a canceller for each database.
-fn desk(config: &Sentry, cancel_log: &CancelLog) -> (Rc<Desk>, JoinSet<()>) {
+/// Creates the [`LeaseBroker`], and a canceller for each database.
+fn create_broker(config: &Sentry, cancel_log: &CancelLog) -> (Rc<LeaseBroker>, JoinSet<()>) {
     let mut trays = BTreeMap::new();
     let mut receivers = Vec::new();
     for database in &config.databases {
@@ -204,35 +204,35 @@ fn desk(config: &Sentry, cancel_log: &CancelLog) -> (Rc<Desk>, JoinSet<()>) {
         receivers.push((name, receiver, database.clone()));
     }
     let table = Table::new(Bounds::default());
-    let desk = Rc::new(Desk::new(config.mode, trays, table, Numbers::new()));
+    let broker = Rc::new(LeaseBroker::new(config.mode, trays, table, Numbers::new()));
     let mut cancellers = JoinSet::new();
     for (name, receiver, settings) in receivers {
         let canceller = Canceller {
             name,
             mode: config.mode,
-            desk: Rc::clone(&desk),
+            broker: Rc::clone(&broker),
             database: Database::new(&settings),
-            pace: Pace::new(settings.statements_per_second, desk.now()),
+            pace: Pace::new(settings.statements_per_second, broker.now()),
             cancel_log: cancel_log.clone(),
             settings,
             down_until: None,
             complaint: None,
-            greet_at: desk.now(),
+            greet_at: broker.now(),
             ending: VecDeque::new(),
         };
         cancellers.spawn_local(canceller.run(receiver));
     }
-    (desk, cancellers)
+    (broker, cancellers)
 }
 
-async fn tidy(desk: &Desk) {
+async fn tidy(broker: &LeaseBroker) {
     loop {
         tokio::time::sleep(TIDY).await;
-        desk.expire();
+        broker.expire();
     }
 }
 
-async fn greet(socket: UnixListener, desk: &Rc<Desk>, config: &Sentry) {
+async fn greet(socket: UnixListener, broker: &Rc<LeaseBroker>, config: &Sentry) {
     let own = own_user();
     let seats = Seats::default();
     for number in 1.. {
@@ -245,9 +245,9 @@ async fn greet(socket: UnixListener, desk: &Rc<Desk>, config: &Sentry) {
         let may = |listed: &[u32]| user == own || listed.contains(&user);
         let rights = Rights { leases: may(&config.leases), stops: may(&config.stops) };
         let Some(seat) = seats.take(user, rights) else { continue };
-        let desk = Rc::clone(desk);
+        let broker = Rc::clone(broker);
         tokio::task::spawn_local(async move {
-            conversation::converse(stream, desk, rights, Holder(number)).await;
+            conversation::converse(stream, broker, rights, Holder(number)).await;
             drop(seat);
         });
     }

@@ -68,7 +68,7 @@ pub(crate) struct Job {
     pub(crate) report: Option<Rc<Report>>,
     /// The reasons for which a statement of the request was spared, as a bit set of
     /// [`Spared`](crate::spared::Spared). Each is reported once.
-    pub(crate) told: Cell<u8>,
+    pub(crate) reported: Cell<u8>,
 }
 
 impl Job {
@@ -83,7 +83,7 @@ impl Job {
             due: now,
             looks: 0,
             report: Some(Rc::clone(report)),
-            told: Cell::new(0),
+            reported: Cell::new(0),
         }
     }
 

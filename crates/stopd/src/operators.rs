@@ -21,14 +21,14 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
 use crate::cancel_log::CancelLog;
-use crate::desk::Desk;
+use crate::lease_broker::LeaseBroker;
 
 /// The maximum number of connections. Only scrapers and operators use them.
 const MOST: usize = 16;
 /// A timeout that exceeds the duration of any response.
 const LONGEST: Duration = Duration::from_secs(5);
 
-pub(crate) async fn serve(listener: TcpListener, desk: Rc<Desk>, cancel_log: CancelLog) {
+pub(crate) async fn serve(listener: TcpListener, broker: Rc<LeaseBroker>, cancel_log: CancelLog) {
     let seats = Arc::new(Semaphore::new(MOST));
     loop {
         let Ok((stream, _)) = listener.accept().await else {
@@ -36,17 +36,17 @@ pub(crate) async fn serve(listener: TcpListener, desk: Rc<Desk>, cancel_log: Can
             continue;
         };
         let Ok(seat) = Arc::clone(&seats).try_acquire_owned() else { continue };
-        let (desk, cancel_log) = (Rc::clone(&desk), cancel_log.clone());
+        let (broker, cancel_log) = (Rc::clone(&broker), cancel_log.clone());
         tokio::task::spawn_local(async move {
-            let _ = tokio::time::timeout(LONGEST, answer(stream, desk, cancel_log)).await;
+            let _ = tokio::time::timeout(LONGEST, answer(stream, broker, cancel_log)).await;
             drop(seat);
         });
     }
 }
 
-async fn answer(stream: TcpStream, desk: Rc<Desk>, cancel_log: CancelLog) {
+async fn answer(stream: TcpStream, broker: Rc<LeaseBroker>, cancel_log: CancelLog) {
     let service = service_fn(move |request| {
-        let response = respond(&request, &desk, &cancel_log);
+        let response = respond(&request, &broker, &cancel_log);
         async { Ok::<_, Infallible>(response) }
     });
     // An error means that the client has disconnected, which needs no action.
@@ -57,7 +57,7 @@ async fn answer(stream: TcpStream, desk: Rc<Desk>, cancel_log: CancelLog) {
 
 fn respond(
     request: &Request<Incoming>,
-    desk: &Desk,
+    broker: &LeaseBroker,
     cancel_log: &CancelLog,
 ) -> Response<Full<Bytes>> {
     let mut hosts = request.headers().get_all(header::HOST).iter();
@@ -68,10 +68,10 @@ fn respond(
     match (request.method(), request.uri().path()) {
         (&Method::GET, "/metrics") => {
             let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-            whole(StatusCode::OK, kind, desk.numbers.text())
+            whole(StatusCode::OK, kind, broker.numbers.text())
         }
         (&Method::GET, "/v1/status") => {
-            whole(StatusCode::OK, "application/json", format!("{}\n", status(desk, cancel_log)))
+            whole(StatusCode::OK, "application/json", format!("{}\n", status(broker, cancel_log)))
         }
         (&Method::GET, _) => {
             plain(StatusCode::NOT_FOUND, "the paths are /metrics and /v1/status\n")
@@ -80,11 +80,11 @@ fn respond(
     }
 }
 
-fn status(desk: &Desk, cancel_log: &CancelLog) -> serde_json::Value {
+fn status(broker: &LeaseBroker, cancel_log: &CancelLog) -> serde_json::Value {
     json!({
-        "mode": desk.mode.name(),
-        "leases": desk.leases(),
-        "complaints": desk.numbers.complaints(),
+        "mode": broker.mode.name(),
+        "leases": broker.leases(),
+        "complaints": broker.numbers.complaints(),
         "log_lines_dropped": cancel_log.dropped(),
     })
 }

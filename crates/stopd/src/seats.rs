@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use crate::desk::Rights;
+use crate::lease_broker::Rights;
 
 /// A share of the connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

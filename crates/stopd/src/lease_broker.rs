@@ -1,8 +1,8 @@
 //! Handles the messages of all clients and holds the leases.
 //!
-//! There is one [`Desk`] for all client connections, on one thread, so each message is handled
-//! completely before the next one. The work in a database follows later in a canceller, which
-//! checks the leases here again before it acts.
+//! There is one [`LeaseBroker`] for all client connections, on one thread, so each message is
+//! handled completely before the next one. The work in a database follows later in a canceller,
+//! which checks the leases here again before it acts.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -47,7 +47,7 @@ pub(crate) struct Tray {
     pub(crate) marks: bool,
 }
 
-pub(crate) struct Desk {
+pub(crate) struct LeaseBroker {
     pub(crate) numbers: Numbers,
     pub(crate) mode: Mode,
     table: RefCell<Table>,
@@ -56,7 +56,7 @@ pub(crate) struct Desk {
     started: Instant,
 }
 
-impl Desk {
+impl LeaseBroker {
     pub(crate) fn new(
         mode: Mode,
         trays: BTreeMap<DatabaseName, Tray>,
@@ -77,12 +77,12 @@ impl Desk {
         Time::ZERO + Span::from_nanos(self.started.elapsed().as_nanos() as u64)
     }
 
-    pub(crate) fn comes(&self, holder: Holder, voice: Voice) {
+    pub(crate) fn connected(&self, holder: Holder, voice: Voice) {
         self.numbers.came();
         self.voices.borrow_mut().insert(holder, voice);
     }
 
-    pub(crate) fn goes(&self, holder: Holder) {
+    pub(crate) fn disconnected(&self, holder: Holder) {
         self.numbers.left();
         self.voices.borrow_mut().remove(&holder);
         self.table.borrow_mut().gone(holder);
@@ -90,7 +90,7 @@ impl Desk {
     }
 
     /// Handles a message. Its response goes to `voice`, now or later.
-    pub(crate) fn hear(&self, holder: Holder, rights: Rights, voice: &Voice, message: Message) {
+    pub(crate) fn handle(&self, holder: Holder, rights: Rights, voice: &Voice, message: Message) {
         let number = message.number;
         let answered = match message.order {
             // A client that may lease may also stop the work that it has leased.
@@ -189,7 +189,7 @@ impl Desk {
         for (backend, holder) in &works {
             if backend.database.as_str() == OWN {
                 if !is_observed {
-                    self.tell(*holder, request, *reason, backend.connection);
+                    self.notify_holder(*holder, request, *reason, backend.connection);
                 }
                 report.cancelled();
             }
@@ -210,7 +210,7 @@ impl Desk {
     }
 
     /// Notifies the holder of a lease of `self`, in a line with the number 0.
-    fn tell(&self, holder: Holder, request: &RequestId, reason: Reason, connection: u64) {
+    fn notify_holder(&self, holder: Holder, request: &RequestId, reason: Reason, connection: u64) {
         if let Some(voice) = self.voices.borrow().get(&holder) {
             voice.say(0, &Answer::Told { request: request.clone(), reason, connection });
         }
