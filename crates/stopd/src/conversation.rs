@@ -15,7 +15,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
 
 use crate::lease_broker::{LeaseBroker, Rights};
-use crate::voice::{Owed, Voice};
+use crate::responder::{Owed, Responder};
 
 /// The maximum number of outstanding responses of a client.
 const OWED: usize = 16_384;
@@ -32,15 +32,15 @@ pub(crate) async fn converse(
     let (reader, writer) = stream.into_split();
     let (lines, answers) = mpsc::unbounded_channel();
     let owed = Rc::<Owed>::default();
-    let voice = Voice { lines, owed: Rc::clone(&owed) };
-    broker.connected(holder, voice.clone());
+    let responder = Responder { lines, owed: Rc::clone(&owed) };
+    broker.connected(holder, responder.clone());
     let mut answering = std::pin::pin!(answer(writer, answers, &owed));
     let is_over = tokio::select! {
-        () = listen(reader, &broker, rights, holder, &voice) => false,
+        () = listen(reader, &broker, rights, holder, &responder) => false,
         () = &mut answering => true,
     };
     broker.disconnected(holder);
-    drop(voice);
+    drop(responder);
     if !is_over {
         // A client that has shut down its sending side still gets its responses.
         let _ = tokio::time::timeout(PATIENCE, answering).await;
@@ -52,25 +52,25 @@ async fn listen(
     broker: &LeaseBroker,
     rights: Rights,
     holder: Holder,
-    voice: &Voice,
+    responder: &Responder,
 ) {
     let mut buffer = BytesMut::with_capacity(16 * 1024);
     loop {
         while let Some(end) = buffer.iter().position(|byte| *byte == b'\n') {
-            while voice.owed.count.get() >= OWED {
-                voice.owed.less.notified().await;
+            while responder.owed.count.get() >= OWED {
+                responder.owed.less.notified().await;
             }
-            voice.owed.count.set(voice.owed.count.get() + 1);
+            responder.owed.count.set(responder.owed.count.get() + 1);
             let line = buffer.split_to(end);
             buffer.advance(1);
-            handle(&line, broker, rights, holder, voice);
+            handle(&line, broker, rights, holder, responder);
             if rights == Rights::NONE {
                 return;
             }
         }
         if buffer.len() > LONGEST {
             // The start of the next message is unknown.
-            return handle(&buffer, broker, rights, holder, voice);
+            return handle(&buffer, broker, rights, holder, responder);
         }
         match reader.read_buf(&mut buffer).await {
             Ok(0) | Err(_) => return,
@@ -79,10 +79,16 @@ async fn listen(
     }
 }
 
-fn handle(line: &[u8], broker: &LeaseBroker, rights: Rights, holder: Holder, voice: &Voice) {
+fn handle(
+    line: &[u8],
+    broker: &LeaseBroker,
+    rights: Rights,
+    holder: Holder,
+    responder: &Responder,
+) {
     match Message::parse(line) {
-        Ok(message) => broker.handle(holder, rights, voice, message),
-        Err(wrong) => broker.refuse(voice, wrong.number, Fault::Malformed, wrong.why),
+        Ok(message) => broker.handle(holder, rights, responder, message),
+        Err(wrong) => broker.refuse(responder, wrong.number, Fault::Malformed, wrong.why),
     }
 }
 

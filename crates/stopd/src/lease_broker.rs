@@ -18,8 +18,8 @@ use bywash_units::{Span, Time};
 
 use crate::job::{Job, Report, Stop};
 use crate::numbers::Numbers;
+use crate::responder::Responder;
 use crate::spared::Spared;
-use crate::voice::Voice;
 
 /// The maximum duration of a lease, and the duration of one without `not-after`. A lease also ends
 /// with its client connection.
@@ -51,7 +51,7 @@ pub(crate) struct LeaseBroker {
     pub(crate) numbers: Numbers,
     pub(crate) mode: Mode,
     table: RefCell<Table>,
-    voices: RefCell<HashMap<Holder, Voice>>,
+    responders: RefCell<HashMap<Holder, Responder>>,
     trays: BTreeMap<DatabaseName, Tray>,
     started: Instant,
 }
@@ -67,7 +67,7 @@ impl LeaseBroker {
             numbers,
             mode,
             table: RefCell::new(table),
-            voices: RefCell::default(),
+            responders: RefCell::default(),
             trays,
             started: Instant::now(),
         }
@@ -77,20 +77,26 @@ impl LeaseBroker {
         Time::ZERO + Span::from_nanos(self.started.elapsed().as_nanos() as u64)
     }
 
-    pub(crate) fn connected(&self, holder: Holder, voice: Voice) {
+    pub(crate) fn connected(&self, holder: Holder, responder: Responder) {
         self.numbers.came();
-        self.voices.borrow_mut().insert(holder, voice);
+        self.responders.borrow_mut().insert(holder, responder);
     }
 
     pub(crate) fn disconnected(&self, holder: Holder) {
         self.numbers.left();
-        self.voices.borrow_mut().remove(&holder);
+        self.responders.borrow_mut().remove(&holder);
         self.table.borrow_mut().gone(holder);
         self.count();
     }
 
-    /// Handles a message. Its response goes to `voice`, now or later.
-    pub(crate) fn handle(&self, holder: Holder, rights: Rights, voice: &Voice, message: Message) {
+    /// Handles a message. Its response goes to `responder`, now or later.
+    pub(crate) fn handle(
+        &self,
+        holder: Holder,
+        rights: Rights,
+        responder: &Responder,
+        message: Message,
+    ) {
         let number = message.number;
         let answered = match message.order {
             // A client that may lease may also stop the work that it has leased.
@@ -110,20 +116,24 @@ impl LeaseBroker {
             }
             Order::Stop { request, reason, scope, not_after, traceparent } => {
                 let only = (scope == Scope::Own).then(|| Part { holder, until: self.now() });
-                self.stop(voice, number, &Stop { request, reason, only, not_after, traceparent })
+                self.stop(
+                    responder,
+                    number,
+                    &Stop { request, reason, only, not_after, traceparent },
+                )
             }
         };
         match answered {
             Ok(None) => {}
-            Ok(Some(answer)) => voice.say(number, &answer),
-            Err((fault, why)) => self.refuse(voice, number, fault, why),
+            Ok(Some(answer)) => responder.send(number, &answer),
+            Err((fault, why)) => self.refuse(responder, number, fault, why),
         }
         self.count();
     }
 
-    pub(crate) fn refuse(&self, voice: &Voice, number: u64, fault: Fault, why: &str) {
+    pub(crate) fn refuse(&self, responder: &Responder, number: u64, fault: Fault, why: &str) {
         self.numbers.refuse(fault);
-        voice.say(number, &Answer::Refused(fault, why.to_owned()));
+        responder.send(number, &Answer::Refused(fault, why.to_owned()));
     }
 
     fn lease(
@@ -167,11 +177,11 @@ impl LeaseBroker {
         }
     }
 
-    fn stop(&self, voice: &Voice, number: u64, stop: &Stop) -> Answered {
+    fn stop(&self, responder: &Responder, number: u64, stop: &Stop) -> Answered {
         let Stop { request, reason, only, .. } = stop;
         let left = left(stop.not_after, STOP);
         let left = left.ok_or(refusal(Fault::Late, "its not-after has passed"))?;
-        let report = Rc::new(Report::new(voice, number));
+        let report = Rc::new(Report::new(responder, number));
         let is_observed = self.mode == Mode::Observe;
         let stopped = if only.is_some() && self.table.borrow_mut().is_stopped(self.now(), request) {
             Stopped::Again
@@ -211,8 +221,8 @@ impl LeaseBroker {
 
     /// Notifies the holder of a lease of `self`, in a line with the number 0.
     fn notify_holder(&self, holder: Holder, request: &RequestId, reason: Reason, connection: u64) {
-        if let Some(voice) = self.voices.borrow().get(&holder) {
-            voice.say(0, &Answer::Told { request: request.clone(), reason, connection });
+        if let Some(responder) = self.responders.borrow().get(&holder) {
+            responder.send(0, &Answer::Told { request: request.clone(), reason, connection });
         }
     }
 
@@ -237,9 +247,9 @@ impl LeaseBroker {
     pub(crate) fn end(&self, backend: &Backend) {
         let waits = self.table.borrow_mut().end(backend);
         if let Some((holder, number)) = waits
-            && let Some(voice) = self.voices.borrow().get(&holder)
+            && let Some(responder) = self.responders.borrow().get(&holder)
         {
-            voice.say(number, &Answer::Done);
+            responder.send(number, &Answer::Done);
         }
         self.count();
     }
@@ -258,10 +268,10 @@ impl LeaseBroker {
 
     fn refuse_release(&self, waits: Option<(Holder, u64)>) {
         if let Some((holder, number)) = waits
-            && let Some(voice) = self.voices.borrow().get(&holder)
+            && let Some(responder) = self.responders.borrow().get(&holder)
         {
             let (fault, why) = IN_DOUBT;
-            self.refuse(voice, number, fault, why);
+            self.refuse(responder, number, fault, why);
         }
     }
 

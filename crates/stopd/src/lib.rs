@@ -16,7 +16,7 @@
 //! - `conversation`: handles one client connection: the client's rights, its lines and the
 //!   responses
 //! - `lease_broker`: handles messages and holds the leases (`bywash_lease::Table`)
-//! - `voice`: sends the responses to a client
+//! - `responder`: sends the responses to a client
 //! - `job`: a request that shall stop, and the report to the sender of the stop
 //! - `canceller`: finds and cancels the statements of stopped requests in its database, within a
 //!   budget
@@ -52,10 +52,10 @@ mod lease_broker;
 mod numbers;
 mod operators;
 mod pace;
+mod responder;
 mod seats;
 mod spared;
 mod table;
-mod voice;
 
 pub use daemon::{Daemon, StopdError, start};
 pub use table::METRICS;
