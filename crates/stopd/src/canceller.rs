@@ -68,13 +68,13 @@ pub(crate) struct Canceller {
 
 impl Canceller {
     /// Cancels statements for the jobs that arrive, until the channel is closed.
-    pub(crate) async fn run(mut self, mut tray: mpsc::Receiver<Job>) {
+    pub(crate) async fn run(mut self, mut channel: mpsc::Receiver<Job>) {
         self.greet().await;
         let mut jobs: Vec<Job> = Vec::new();
         loop {
             let due = jobs.iter().map(|job| job.due).min();
             tokio::select! {
-                job = tray.recv(), if jobs.len() < MOST_JOBS => match job {
+                job = channel.recv(), if jobs.len() < MOST_JOBS => match job {
                     Some(job) => jobs.push(job),
                     None => return,
                 },
@@ -88,7 +88,7 @@ impl Canceller {
             // Jobs beyond the limit wait in the channel. If it is full, a stop is answered as too
             // late.
             while jobs.len() < MOST_JOBS
-                && let Ok(job) = tray.try_recv()
+                && let Ok(job) = channel.try_recv()
             {
                 jobs.push(job);
             }

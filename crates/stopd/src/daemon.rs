@@ -22,7 +22,7 @@ use crate::canceller::Canceller;
 use crate::conversation;
 use crate::database::Database;
 use crate::job::Job;
-use crate::lease_broker::{LeaseBroker, Rights, Tray};
+use crate::lease_broker::{JobChannel, LeaseBroker, Rights};
 use crate::numbers::Numbers;
 use crate::operators;
 use crate::pace::Pace;
@@ -195,16 +195,16 @@ fn run(
 
 /// Creates the [`LeaseBroker`], and a canceller for each database.
 fn create_broker(config: &Sentry, cancel_log: &CancelLog) -> (Rc<LeaseBroker>, JoinSet<()>) {
-    let mut trays = BTreeMap::new();
+    let mut channels = BTreeMap::new();
     let mut receivers = Vec::new();
     for database in &config.databases {
         let name: DatabaseName = database.name.parse().expect("the configuration has looked at it");
         let (jobs, receiver) = mpsc::channel::<Job>(WAITING);
-        trays.insert(name.clone(), Tray { jobs, marks: database.marks });
+        channels.insert(name.clone(), JobChannel { jobs, marks: database.marks });
         receivers.push((name, receiver, database.clone()));
     }
     let table = Table::new(Bounds::default());
-    let broker = Rc::new(LeaseBroker::new(config.mode, trays, table, Numbers::new()));
+    let broker = Rc::new(LeaseBroker::new(config.mode, channels, table, Numbers::new()));
     let mut cancellers = JoinSet::new();
     for (name, receiver, settings) in receivers {
         let canceller = Canceller {

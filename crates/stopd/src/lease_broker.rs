@@ -41,7 +41,7 @@ impl Rights {
 }
 
 /// The channel to a canceller.
-pub(crate) struct Tray {
+pub(crate) struct JobChannel {
     pub(crate) jobs: tokio::sync::mpsc::Sender<Job>,
     /// Whether the canceller also searches for marked statements without a lease.
     pub(crate) marks: bool,
@@ -52,14 +52,14 @@ pub(crate) struct LeaseBroker {
     pub(crate) mode: Mode,
     table: RefCell<Table>,
     responders: RefCell<HashMap<Holder, Responder>>,
-    trays: BTreeMap<DatabaseName, Tray>,
+    channels: BTreeMap<DatabaseName, JobChannel>,
     started: Instant,
 }
 
 impl LeaseBroker {
     pub(crate) fn new(
         mode: Mode,
-        trays: BTreeMap<DatabaseName, Tray>,
+        channels: BTreeMap<DatabaseName, JobChannel>,
         table: Table,
         numbers: Numbers,
     ) -> Self {
@@ -68,7 +68,7 @@ impl LeaseBroker {
             mode,
             table: RefCell::new(table),
             responders: RefCell::default(),
-            trays,
+            channels,
             started: Instant::now(),
         }
     }
@@ -143,7 +143,7 @@ impl LeaseBroker {
         backend: &Backend,
         not_after: Option<u64>,
     ) -> Answered {
-        if backend.database.as_str() != OWN && !self.trays.contains_key(&backend.database) {
+        if backend.database.as_str() != OWN && !self.channels.contains_key(&backend.database) {
             return Err(refusal(
                 Fault::UnknownDatabase,
                 "there is no [database.NAME] of this name",
@@ -204,13 +204,13 @@ impl LeaseBroker {
                 report.cancelled();
             }
         }
-        for (name, tray) in &self.trays {
+        for (name, channel) in &self.channels {
             // Marked statements may belong to other services too, so `scope=own` does not cover
             // them.
-            let is_marked = tray.marks && only.is_none();
+            let is_marked = channel.marks && only.is_none();
             if is_marked || works.iter().any(|(backend, _)| backend.database == *name) {
                 let job = Job::new(stop, self.now(), left, &report);
-                if tray.jobs.try_send(job).is_err() {
+                if channel.jobs.try_send(job).is_err() {
                     self.numbers.spare(name.as_str(), Spared::Late);
                     report.spared();
                 }
