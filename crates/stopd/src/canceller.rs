@@ -18,8 +18,8 @@ use crate::cancel_log::CancelLog;
 use crate::database::{Database, DatabaseError, Running, Verdict, Wanted};
 use crate::job::Job;
 use crate::lease_broker::LeaseBroker;
-use crate::pace::Pace;
 use crate::spared::Spared;
+use crate::token_bucket::TokenBucket;
 
 /// The maximum number of requests that are pursued at a time.
 const MOST_JOBS: usize = 65_536;
@@ -53,7 +53,7 @@ pub(crate) struct Canceller {
     pub(crate) mode: Mode,
     pub(crate) broker: Rc<LeaseBroker>,
     pub(crate) database: Database,
-    pub(crate) pace: Pace,
+    pub(crate) bucket: TokenBucket,
     pub(crate) cancel_log: CancelLog,
     /// The time before which a database with an error is not queried again.
     pub(crate) down_until: Option<Time>,
@@ -81,7 +81,7 @@ impl Canceller {
                 () = self.sleep_until(due) => {}
                 () = self.sleep_until(Some(self.greet_at)) => self.greet().await,
             }
-            let wait = self.pace.wait(self.broker.now());
+            let wait = self.bucket.wait(self.broker.now());
             if wait > Span::ZERO {
                 tokio::time::sleep(wait.to_std()).await;
             }
@@ -223,7 +223,7 @@ impl Canceller {
     }
 
     fn spend(&mut self, statements: usize) {
-        self.pace.spend(self.broker.now(), statements);
+        self.bucket.spend(self.broker.now(), statements);
         self.broker.numbers.asked(self.name.as_str(), statements);
     }
 

@@ -25,8 +25,8 @@ use crate::job::Job;
 use crate::lease_broker::{JobChannel, LeaseBroker, Rights};
 use crate::numbers::Numbers;
 use crate::operators;
-use crate::pace::Pace;
 use crate::seats::Seats;
+use crate::token_bucket::TokenBucket;
 
 /// The reason for which a daemon did not start.
 #[derive(Debug, thiserror::Error)]
@@ -212,7 +212,7 @@ fn create_broker(config: &Sentry, cancel_log: &CancelLog) -> (Rc<LeaseBroker>, J
             mode: config.mode,
             broker: Rc::clone(&broker),
             database: Database::new(&settings),
-            pace: Pace::new(settings.statements_per_second, broker.now()),
+            bucket: TokenBucket::new(settings.statements_per_second, broker.now()),
             cancel_log: cancel_log.clone(),
             settings,
             down_until: None,

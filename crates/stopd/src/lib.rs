@@ -51,11 +51,11 @@ mod job;
 mod lease_broker;
 mod numbers;
 mod operators;
-mod pace;
 mod responder;
 mod seats;
 mod spared;
 mod table;
+mod token_bucket;
 
 pub use daemon::{Daemon, StopdError, start};
 pub use table::METRICS;
