@@ -19,13 +19,13 @@ use tokio::task::{JoinSet, LocalSet};
 
 use crate::cancel_log::CancelLog;
 use crate::canceller::Canceller;
+use crate::connection_limits::ConnectionLimits;
 use crate::conversation;
 use crate::database::Database;
 use crate::job::Job;
 use crate::lease_broker::{JobChannel, LeaseBroker, Rights};
 use crate::numbers::Numbers;
 use crate::operators;
-use crate::seats::Seats;
 use crate::token_bucket::TokenBucket;
 
 /// The reason for which a daemon did not start.
@@ -234,7 +234,7 @@ async fn tidy(broker: &LeaseBroker) {
 
 async fn greet(socket: UnixListener, broker: &Rc<LeaseBroker>, config: &Sentry) {
     let own = own_user();
-    let seats = Seats::default();
+    let limits = ConnectionLimits::default();
     for number in 1.. {
         let Ok((stream, _)) = socket.accept().await else {
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -244,11 +244,11 @@ async fn greet(socket: UnixListener, broker: &Rc<LeaseBroker>, config: &Sentry) 
         let user = peer.uid();
         let may = |listed: &[u32]| user == own || listed.contains(&user);
         let rights = Rights { leases: may(&config.leases), stops: may(&config.stops) };
-        let Some(seat) = seats.take(user, rights) else { continue };
+        let Some(permit) = limits.take(user, rights) else { continue };
         let broker = Rc::clone(broker);
         tokio::task::spawn_local(async move {
             conversation::converse(stream, broker, rights, Holder(number)).await;
-            drop(seat);
+            drop(permit);
         });
     }
 }

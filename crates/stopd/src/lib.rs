@@ -44,6 +44,7 @@
 
 mod cancel_log;
 mod canceller;
+mod connection_limits;
 mod conversation;
 mod daemon;
 mod database;
@@ -52,7 +53,6 @@ mod lease_broker;
 mod numbers;
 mod operators;
 mod responder;
-mod seats;
 mod spared;
 mod table;
 mod token_bucket;

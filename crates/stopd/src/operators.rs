@@ -29,17 +29,17 @@ const MOST: usize = 16;
 const LONGEST: Duration = Duration::from_secs(5);
 
 pub(crate) async fn serve(listener: TcpListener, broker: Rc<LeaseBroker>, cancel_log: CancelLog) {
-    let seats = Arc::new(Semaphore::new(MOST));
+    let permits = Arc::new(Semaphore::new(MOST));
     loop {
         let Ok((stream, _)) = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
-        let Ok(seat) = Arc::clone(&seats).try_acquire_owned() else { continue };
+        let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else { continue };
         let (broker, cancel_log) = (Rc::clone(&broker), cancel_log.clone());
         tokio::task::spawn_local(async move {
             let _ = tokio::time::timeout(LONGEST, answer(stream, broker, cancel_log)).await;
-            drop(seat);
+            drop(permit);
         });
     }
 }
