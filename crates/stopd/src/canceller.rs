@@ -33,7 +33,7 @@ const MOST_ENDING: usize = 1024;
 const RELEASE: Duration = Duration::from_millis(50);
 
 /// The interval at which the state of a database is checked.
-const GREETING: Span = Span::from_secs(5);
+const CHECK_INTERVAL: Span = Span::from_secs(5);
 
 /// The time for which a database is not queried after an error.
 const REST: Span = Span::from_millis(500);
@@ -60,7 +60,7 @@ pub(crate) struct Canceller {
     /// The last reported problem of the database.
     pub(crate) complaint: Option<String>,
     /// The time of the next check of the database.
-    pub(crate) greet_at: Time,
+    pub(crate) check_at: Time,
     /// The statements that were cancelled last, by connection and serial. A statement may be found
     /// again before it has ended, and two stops may ask for it.
     pub(crate) ending: VecDeque<(u64, u64)>,
@@ -69,7 +69,7 @@ pub(crate) struct Canceller {
 impl Canceller {
     /// Cancels statements for the jobs that arrive, until the channel is closed.
     pub(crate) async fn run(mut self, mut channel: mpsc::Receiver<Job>) {
-        self.greet().await;
+        self.check().await;
         let mut jobs: Vec<Job> = Vec::new();
         loop {
             let due = jobs.iter().map(|job| job.due).min();
@@ -79,7 +79,7 @@ impl Canceller {
                     None => return,
                 },
                 () = self.sleep_until(due) => {}
-                () = self.sleep_until(Some(self.greet_at)) => self.greet().await,
+                () = self.sleep_until(Some(self.check_at)) => self.check().await,
             }
             let wait = self.bucket.wait(self.broker.now());
             if wait > Span::ZERO {
@@ -102,8 +102,8 @@ impl Canceller {
 
     /// Connects before the first stop, and reports missing privileges. It is repeated, so that the
     /// status for operators stays correct.
-    async fn greet(&mut self) {
-        self.greet_at = self.broker.now() + GREETING;
+    async fn check(&mut self) {
+        self.check_at = self.broker.now() + CHECK_INTERVAL;
         let lacks = self.database.lacks().await;
         match lacks {
             Ok(lack) => {

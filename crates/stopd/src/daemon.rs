@@ -185,7 +185,7 @@ fn run(
             _ = ended => {}
             () = operators::serve(operators, Rc::clone(&broker), cancel_log) => {}
             () = tidy(&broker) => {}
-            () = greet(socket, &broker, &config) => {}
+            () = accept_clients(socket, &broker, &config) => {}
             // The cancellers run as long as the daemon. If one ends, it has a bug.
             Some(ended) = cancellers.join_next() => drop(ended),
         }
@@ -217,7 +217,7 @@ fn create_broker(config: &Sentry, cancel_log: &CancelLog) -> (Rc<LeaseBroker>, J
             settings,
             down_until: None,
             complaint: None,
-            greet_at: broker.now(),
+            check_at: broker.now(),
             ending: VecDeque::new(),
         };
         cancellers.spawn_local(canceller.run(receiver));
@@ -232,7 +232,7 @@ async fn tidy(broker: &LeaseBroker) {
     }
 }
 
-async fn greet(socket: UnixListener, broker: &Rc<LeaseBroker>, config: &Sentry) {
+async fn accept_clients(socket: UnixListener, broker: &Rc<LeaseBroker>, config: &Sentry) {
     let own = own_user();
     let limits = ConnectionLimits::default();
     for number in 1.. {
