@@ -25,7 +25,7 @@ pub enum Answer {
         spared: u32,
     },
     /// The daemon tells the holder of a lease of `self` to stop its work.
-    Told {
+    StopWork {
         /// The request that was stopped.
         request: RequestId,
         /// The reason for the stop.
@@ -112,7 +112,7 @@ impl Answer {
                 Some(Self::Cancelled { cancelled, spared })
             }
             ["STOPPED", reason] => Reason::of(reason).map(Self::Stopped),
-            ["STOPPED", request, reason, connection] => Some(Self::Told {
+            ["STOPPED", request, reason, connection] => Some(Self::StopWork {
                 request: RequestId::from_str(request).ok()?,
                 reason: Reason::of(reason)?,
                 connection: whole(connection)?,
@@ -130,7 +130,7 @@ impl fmt::Display for Answer {
             Self::Cancelled { cancelled, spared } => {
                 write!(f, "OK cancelled={cancelled} spared={spared}")
             }
-            Self::Told { request, reason, connection } => {
+            Self::StopWork { request, reason, connection } => {
                 write!(f, "STOPPED {request} {} {connection}", reason.name())
             }
             Self::Refused(fault, why) => write!(f, "ERR {} {why}", fault.name()),
@@ -147,9 +147,10 @@ mod tests {
     #[test]
     fn what_is_written_is_read_again() {
         let request: RequestId = "r1".parse().unwrap();
-        let told = |reason| Answer::Told { request: request.clone(), reason, connection: u64::MAX };
+        let stop_work =
+            |reason| Answer::StopWork { request: request.clone(), reason, connection: u64::MAX };
         let answers =
-            Reason::ALL.into_iter().flat_map(|reason| [Answer::Stopped(reason), told(reason)]);
+            Reason::ALL.into_iter().flat_map(|reason| [Answer::Stopped(reason), stop_work(reason)]);
         let refused =
             Fault::ALL.into_iter().map(|fault| Answer::Refused(fault, "close it: now".into()));
         let others = [Answer::Done, Answer::Cancelled { cancelled: 3, spared: 0 }];

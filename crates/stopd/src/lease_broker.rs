@@ -222,7 +222,7 @@ impl LeaseBroker {
     /// Notifies the holder of a lease of `self`, in a line with the number 0.
     fn notify_holder(&self, holder: Holder, request: &RequestId, reason: Reason, connection: u64) {
         if let Some(responder) = self.responders.borrow().get(&holder) {
-            responder.send(0, &Answer::Told { request: request.clone(), reason, connection });
+            responder.send(0, &Answer::StopWork { request: request.clone(), reason, connection });
         }
     }
 

@@ -188,7 +188,7 @@ impl Lease {
                 sentry.count(|stats| &mut stats.taken);
                 Err(LeaseError::Taken)
             }
-            Ok(Answer::Refused(..) | Answer::Cancelled { .. } | Answer::Told { .. }) => {
+            Ok(Answer::Refused(..) | Answer::Cancelled { .. } | Answer::StopWork { .. }) => {
                 sentry.count(|stats| &mut stats.refused);
                 Ok(false)
             }

@@ -158,7 +158,7 @@ impl Desk {
             }
             Ok(Answer::Stopped(_)) => Trouble::Cancelled,
             Ok(Answer::Refused(Fault::Taken, _)) => Trouble::Taken,
-            Ok(Answer::Refused(..) | Answer::Cancelled { .. } | Answer::Told { .. })
+            Ok(Answer::Refused(..) | Answer::Cancelled { .. } | Answer::StopWork { .. })
             | Err(Unheard::Absent) => return Ok(lease),
         };
         lease.forget();
@@ -250,7 +250,7 @@ impl Shared {
     fn hear(&self, text: &str) {
         let Ok((number, answer)) = Answer::parse(text) else { return };
         let mut line = self.lock();
-        if let Answer::Told { request, .. } = &answer {
+        if let Answer::StopWork { request, .. } = &answer {
             for ((own, _), stop) in &line.stops {
                 if own == request {
                     stop.store(true, Ordering::Relaxed);
