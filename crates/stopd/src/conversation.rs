@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
-use bywash_lease::{Fault, Holder, LONGEST, Message};
+use bywash_lease::{Holder, LONGEST, Message, Refusal};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -88,7 +88,7 @@ fn handle(
 ) {
     match Message::parse(line) {
         Ok(message) => broker.handle(holder, rights, responder, message),
-        Err(wrong) => broker.refuse(responder, wrong.number, Fault::Malformed, wrong.why),
+        Err(wrong) => broker.refuse(responder, wrong.number, Refusal::Malformed, wrong.why),
     }
 }
 

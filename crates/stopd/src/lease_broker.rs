@@ -11,7 +11,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use bywash_config::Mode;
 use bywash_lease::{
-    Answer, Backend, DatabaseName, Fault, Holder, Leased, Message, OWN, Order, Part, Reason,
+    Answer, Backend, DatabaseName, Holder, Leased, Message, OWN, Order, Part, Reason, Refusal,
     Released, RequestId, Scope, Stopped, Table,
 };
 use bywash_units::{Span, Time};
@@ -103,10 +103,10 @@ impl LeaseBroker {
             Order::Lease { .. } | Order::Release { .. } | Order::Stop { scope: Scope::Own, .. }
                 if !rights.leases =>
             {
-                Err(refusal(Fault::Forbidden, "add this user to sentry.leases"))
+                Err(refused(Refusal::Forbidden, "add this user to sentry.leases"))
             }
             Order::Stop { scope: Scope::All, .. } if !rights.stops => {
-                Err(refusal(Fault::Forbidden, "add this user to sentry.stops"))
+                Err(refused(Refusal::Forbidden, "add this user to sentry.stops"))
             }
             Order::Lease { request, database, connection, not_after } => {
                 self.lease(holder, &request, &Backend::new(database, connection, holder), not_after)
@@ -126,14 +126,14 @@ impl LeaseBroker {
         match answered {
             Ok(None) => {}
             Ok(Some(answer)) => responder.send(number, &answer),
-            Err((fault, why)) => self.refuse(responder, number, fault, why),
+            Err((refusal, why)) => self.refuse(responder, number, refusal, why),
         }
         self.count();
     }
 
-    pub(crate) fn refuse(&self, responder: &Responder, number: u64, fault: Fault, why: &str) {
-        self.numbers.refuse(fault);
-        responder.send(number, &Answer::Refused(fault, why.to_owned()));
+    pub(crate) fn refuse(&self, responder: &Responder, number: u64, refusal: Refusal, why: &str) {
+        self.numbers.refuse(refusal);
+        responder.send(number, &Answer::Refused(refusal, why.to_owned()));
     }
 
     fn lease(
@@ -144,21 +144,21 @@ impl LeaseBroker {
         not_after: Option<u64>,
     ) -> Answered {
         if backend.database.as_str() != OWN && !self.channels.contains_key(&backend.database) {
-            return Err(refusal(
-                Fault::UnknownDatabase,
+            return Err(refused(
+                Refusal::UnknownDatabase,
                 "there is no [database.NAME] of this name",
             ));
         }
         let now = self.now();
         let left = left(not_after, LEASE);
-        let left = left.ok_or(refusal(Fault::Late, "its not-after has passed"))?;
+        let left = left.ok_or(refused(Refusal::Late, "its not-after has passed"))?;
         match self.table.borrow_mut().lease(now, holder, request, backend, now + left) {
             Leased::Held => Ok(Some(Answer::Done)),
             Leased::Stopped(reason) => Ok(Some(Answer::Stopped(reason))),
             Leased::Taken => {
-                Err(refusal(Fault::Taken, "this connection has another lease: close it"))
+                Err(refused(Refusal::Taken, "this connection has another lease: close it"))
             }
-            Leased::Full => Err(refusal(Fault::Full, "there are too many leases")),
+            Leased::Full => Err(refused(Refusal::Full, "there are too many leases")),
         }
     }
 
@@ -173,14 +173,14 @@ impl LeaseBroker {
             Released::Now => Ok(Some(Answer::Done)),
             Released::Later => Ok(None),
             Released::Doubtful => Err(IN_DOUBT),
-            Released::NotLeased => Err(refusal(Fault::NotLeased, "you have no such lease")),
+            Released::NotLeased => Err(refused(Refusal::NotLeased, "you have no such lease")),
         }
     }
 
     fn stop(&self, responder: &Responder, number: u64, stop: &Stop) -> Answered {
         let Stop { request, reason, only, .. } = stop;
         let left = left(stop.not_after, STOP);
-        let left = left.ok_or(refusal(Fault::Late, "its not-after has passed"))?;
+        let left = left.ok_or(refused(Refusal::Late, "its not-after has passed"))?;
         let report = Rc::new(Report::new(responder, number));
         let is_observed = self.mode == Mode::Observe;
         let stopped = if only.is_some() && self.table.borrow_mut().is_stopped(self.now(), request) {
@@ -270,8 +270,8 @@ impl LeaseBroker {
         if let Some((holder, number)) = waits
             && let Some(responder) = self.responders.borrow().get(&holder)
         {
-            let (fault, why) = IN_DOUBT;
-            self.refuse(responder, number, fault, why);
+            let (refusal, why) = IN_DOUBT;
+            self.refuse(responder, number, refusal, why);
         }
     }
 
@@ -310,14 +310,14 @@ impl LeaseBroker {
 }
 
 /// The refusal of a release while a cancellation is in doubt.
-const IN_DOUBT: (Fault, &str) =
-    (Fault::Taken, "a cancellation may still be under way on this connection: close it");
+const IN_DOUBT: (Refusal, &str) =
+    (Refusal::Taken, "a cancellation may still be under way on this connection: close it");
 
 /// The response to send now, if there is one, or the refusal.
-type Answered = Result<Option<Answer>, (Fault, &'static str)>;
+type Answered = Result<Option<Answer>, (Refusal, &'static str)>;
 
-fn refusal(fault: Fault, why: &'static str) -> (Fault, &'static str) {
-    (fault, why)
+fn refused(refusal: Refusal, why: &'static str) -> (Refusal, &'static str) {
+    (refusal, why)
 }
 
 /// Returns the time left until `not_after`, by the wall clock, which all processes of the machine

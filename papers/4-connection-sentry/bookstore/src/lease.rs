@@ -28,7 +28,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use bywash_lease::{Answer, DatabaseName, Fault, Message, Order, RequestId};
+use bywash_lease::{Answer, DatabaseName, Message, Order, Refusal, RequestId};
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use bywash_database::Trouble;
@@ -157,7 +157,7 @@ impl Desk {
                 return Ok(lease);
             }
             Ok(Answer::Stopped(_)) => Trouble::Cancelled,
-            Ok(Answer::Refused(Fault::Taken, _)) => Trouble::Taken,
+            Ok(Answer::Refused(Refusal::Taken, _)) => Trouble::Taken,
             Ok(Answer::Refused(..) | Answer::Cancelled { .. } | Answer::StopWork { .. })
             | Err(Unheard::Absent) => return Ok(lease),
         };
@@ -177,7 +177,7 @@ impl Lease<'_> {
             connection: self.connection,
         };
         let (_, answer) = self.desk.shared.ask(order, Some(told));
-        matches!(answer, Ok(Answer::Done | Answer::Refused(Fault::NotLeased, _)))
+        matches!(answer, Ok(Answer::Done | Answer::Refused(Refusal::NotLeased, _)))
     }
 
     fn forget(&self) {
