@@ -10,7 +10,7 @@ use crate::key::Key;
 use crate::notice::Notice;
 use crate::process;
 use crate::sys::{self, Flags};
-use crate::table::{Seat, Tell};
+use crate::table::{Entry, Tell};
 use crate::watcher;
 
 /// The generation of the last watch. It continues in a forked child, so that keys of the parent's
@@ -39,7 +39,7 @@ pub(crate) fn register(fd: RawFd, interest: Interest, tell: Tell) -> Result<Key,
         _lost = watcher::forget_set(&mut table);
     }
     let ours = watcher::started(shared, &mut table)?;
-    table.seats.try_reserve(1).map_err(|_| io::Error::from_raw_os_error(libc::ENOMEM))?;
+    table.entries.try_reserve(1).map_err(|_| io::Error::from_raw_os_error(libc::ENOMEM))?;
     let key = Key { fd, generation: GENERATION.fetch_add(1, Ordering::Relaxed) };
     // Register first and check second: the check detects an event between the two, and the reported
     // event finds no entry.
@@ -52,8 +52,8 @@ pub(crate) fn register(fd: RawFd, interest: Interest, tell: Tell) -> Result<Key,
     }
     entered?;
     // A replaced entry belongs to a descriptor that has been closed since.
-    let seat = Seat { generation: key.generation, cookie, interest, tell };
-    let before = table.seats.insert(fd, seat);
+    let entry = Entry { generation: key.generation, cookie, interest, tell };
+    let before = table.entries.insert(fd, entry);
     drop(table);
     drop(before);
     Ok(key)
@@ -80,7 +80,7 @@ pub fn unwatch(fd: RawFd) -> bool {
     let Some(shared) = process::existing() else { return false };
     let mut table = shared.lock();
     let telling = table.telling.filter(|(key, _)| key.fd == fd);
-    let seat = table.remove(fd);
+    let entry = table.remove(fd);
     if telling.is_some() && table.thread != Some(sys::this_thread()) {
         table.waiting += 1;
         while table.telling == telling {
@@ -89,9 +89,9 @@ pub fn unwatch(fd: RawFd) -> bool {
         table.waiting -= 1;
     }
     drop(table);
-    seat.is_some_and(|seat| {
+    entry.is_some_and(|entry| {
         // The entry of a disconnect that is being reported ends with that report.
-        !telling.is_some_and(|(key, why)| key.generation == seat.generation && why != Reason::Data)
+        !telling.is_some_and(|(key, why)| key.generation == entry.generation && why != Reason::Data)
     })
 }
 
@@ -100,8 +100,8 @@ pub fn unwatch(fd: RawFd) -> bool {
 pub(crate) fn forget(key: Key) {
     let Some(shared) = process::existing() else { return };
     let mut table = shared.lock();
-    let is_it = table.seats.get(&key.fd).is_some_and(|seat| seat.generation == key.generation);
-    let seat = if is_it { table.remove(key.fd) } else { None };
+    let is_it = table.entries.get(&key.fd).is_some_and(|entry| entry.generation == key.generation);
+    let entry = if is_it { table.remove(key.fd) } else { None };
     drop(table);
-    drop(seat);
+    drop(entry);
 }

@@ -45,14 +45,14 @@ pub(crate) enum Tell {
 
 /// A watched connection.
 #[derive(Debug)]
-pub(crate) struct Seat {
+pub(crate) struct Entry {
     pub(crate) generation: u32,
     pub(crate) cookie: u64,
     pub(crate) interest: Interest,
     pub(crate) tell: Tell,
 }
 
-pub(crate) type Seats = HashMap<RawFd, Seat, BuildHasherDefault<DefaultHasher>>;
+pub(crate) type Entries = HashMap<RawFd, Entry, BuildHasherDefault<DefaultHasher>>;
 
 /// The table of watches, and the condition variable for its users.
 #[derive(Default)]
@@ -68,7 +68,7 @@ pub(crate) struct Table {
     pub(crate) set: Option<Set>,
     /// The thread that waits on it.
     pub(crate) thread: Option<libc::pthread_t>,
-    pub(crate) seats: Seats,
+    pub(crate) entries: Entries,
     /// The event that the thread is reporting now.
     pub(crate) telling: Option<(Key, Reason)>,
     /// The number of threads that wait for the end of that report.
@@ -94,7 +94,7 @@ impl Table {
             Err(error) if error.raw_os_error() == Some(libc::EEXIST) => {}
             result => return Ok(result?),
         }
-        if self.seats.get(&key.fd).is_some_and(|seat| seat.cookie == cookie) {
+        if self.entries.get(&key.fd).is_some_and(|entry| entry.cookie == cookie) {
             return Err(Refused::Watched);
         }
         // The epoll entry belongs to a descriptor that was closed while another process held the
@@ -102,13 +102,13 @@ impl Table {
         Ok(sys::epoll_change(set.epoll, key.fd, key.into(), interest.flags())?)
     }
 
-    pub(crate) fn remove(&mut self, fd: RawFd) -> Option<Seat> {
-        let seat = self.seats.remove(&fd);
-        if let (Some(_), Some(set)) = (&seat, self.set)
+    pub(crate) fn remove(&mut self, fd: RawFd) -> Option<Entry> {
+        let entry = self.entries.remove(&fd);
+        if let (Some(_), Some(set)) = (&entry, self.set)
             && set.is_ours()
         {
             sys::epoll_remove(set.epoll, fd);
         }
-        seat
+        entry
     }
 }

@@ -14,7 +14,7 @@ use crate::key::Key;
 use crate::notice::Told;
 use crate::process;
 use crate::sys::{self, Flags, Unsignalled};
-use crate::table::{Seats, Shared, Table, Tell};
+use crate::table::{Entries, Shared, Table, Tell};
 
 /// The maximum number of events taken from the kernel at once.
 const BATCH: usize = 64;
@@ -76,15 +76,15 @@ fn run(shared: &Shared, set: Set) {
 fn take(shared: &Shared, event: &libc::epoll_event) -> Option<(Key, Reason, Tell)> {
     let (key, flags) = (Key::from(event.u64), what_is_so(event));
     let mut table = shared.lock();
-    let seat = table.seats.get(&key.fd).filter(|seat| seat.generation == key.generation)?;
-    let reason = seat.interest.reason(flags)?;
-    let tell = seat.tell.clone();
+    let entry = table.entries.get(&key.fd).filter(|entry| entry.generation == key.generation)?;
+    let reason = entry.interest.reason(flags)?;
+    let tell = entry.tell.clone();
     // The descriptor was closed without being unwatched, another process kept the old socket open,
     // and the number now refers to another socket.
-    if sys::cookie_of(key.fd) != seat.cookie {
-        let seat = table.seats.remove(&key.fd);
+    if sys::cookie_of(key.fd) != entry.cookie {
+        let entry = table.entries.remove(&key.fd);
         drop(table);
-        drop(seat);
+        drop(entry);
         return None;
     }
     table.telling = Some((key, reason));
@@ -128,21 +128,21 @@ fn done(shared: &Shared, key: Key, reason: Reason, told: Told) -> bool {
         return false;
     }
     let ours = table.set.filter(|set| set.is_ours());
-    let seat = table.seats.get_mut(&key.fd).filter(|seat| seat.generation == key.generation);
-    let (Some(ours), Some(seat)) = (ours, seat) else { return true };
+    let entry = table.entries.get_mut(&key.fd).filter(|entry| entry.generation == key.generation);
+    let (Some(ours), Some(entry)) = (ours, entry) else { return true };
     if told == Told::Yes && reason != Reason::Data {
         sys::epoll_remove(ours.epoll, key.fd);
-        let seat = table.seats.remove(&key.fd);
+        let entry = table.entries.remove(&key.fd);
         drop(table);
-        drop(seat);
+        drop(entry);
         return true;
     }
     if told == Told::Yes {
-        seat.interest.data = false;
+        entry.interest.data = false;
     }
     // The kernel reports again conditions that already hold, so an event that was not reported is
     // retried.
-    let _ = sys::epoll_change(ours.epoll, key.fd, key.into(), seat.interest.flags());
+    let _ = sys::epoll_change(ours.epoll, key.fd, key.into(), entry.interest.flags());
     true
 }
 
@@ -150,19 +150,19 @@ fn done(shared: &Shared, key: Key, reason: Reason, told: Told) -> bool {
 fn set_is_lost(shared: &Shared) {
     let mut table = shared.lock();
     if table.thread == Some(sys::this_thread()) {
-        let seats = forget_set(&mut table);
+        let entries = forget_set(&mut table);
         drop(table);
-        drop(seats);
+        drop(entries);
     }
 }
 
 /// Resets the table, so that the next watch creates a new set. A thread that still waits on the old
 /// set finds no entry for its events.
-pub(crate) fn forget_set(table: &mut Table) -> Seats {
+pub(crate) fn forget_set(table: &mut Table) -> Entries {
     if let Some(set) = table.set.take() {
         process::there_is_no_set();
         set.close();
     }
     table.thread = None;
-    mem::take(&mut table.seats)
+    mem::take(&mut table.entries)
 }
