@@ -37,8 +37,8 @@ mod epoll;
 mod interest;
 mod key;
 mod limit;
-mod news;
 mod notice;
+mod pending_events;
 mod process;
 mod register;
 #[cfg(feature = "tokio")]

@@ -32,14 +32,14 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use crate::epoll::Set;
 use crate::interest::{Interest, Reason, Refused};
 use crate::key::Key;
-use crate::news::News;
 use crate::notice::Notice;
+use crate::pending_events::PendingEvents;
 use crate::sys;
 
 /// The way in which an event is reported.
 #[derive(Clone, Debug)]
 pub(crate) enum Tell {
-    Future(Arc<News>),
+    Future(Arc<PendingEvents>),
     Notice(Notice),
 }
 

@@ -102,8 +102,8 @@ fn what_is_so(event: &libc::epoll_event) -> Flags {
 fn tell_of(key: Key, reason: Reason, tell: &Tell) -> Told {
     let telling = || match tell {
         Tell::Notice(notice) => notice.tell(key.into(), reason),
-        Tell::Future(news) => {
-            news.tell(reason);
+        Tell::Future(pending) => {
+            pending.tell(reason);
             Told::Yes
         }
     };
