@@ -18,7 +18,7 @@ struct Latest {
 }
 
 impl PendingEvents {
-    pub(crate) fn tell(&self, reason: Reason) {
+    pub(crate) fn report(&self, reason: Reason) {
         let waker = {
             let mut latest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             match reason {

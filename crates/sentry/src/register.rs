@@ -10,7 +10,7 @@ use crate::key::Key;
 use crate::notice::Notice;
 use crate::process;
 use crate::sys::{self, Flags};
-use crate::table::{Entry, Tell};
+use crate::table::{Entry, Notifier};
 use crate::watcher;
 
 /// The generation of the last watch. It continues in a forked child, so that keys of the parent's
@@ -21,12 +21,12 @@ static GENERATION: AtomicU32 = AtomicU32::new(0);
 ///
 /// # Errors
 /// [`Refused`]. No event will be reported then.
-pub fn told_by_notice(fd: RawFd, interest: Interest, notice: Notice) -> Result<(), Refused> {
+pub fn watch_with_notice(fd: RawFd, interest: Interest, notice: Notice) -> Result<(), Refused> {
     notice.check()?;
-    register(fd, interest, Tell::Notice(notice)).map(drop)
+    register(fd, interest, Notifier::Notice(notice)).map(drop)
 }
 
-pub(crate) fn register(fd: RawFd, interest: Interest, tell: Tell) -> Result<Key, Refused> {
+pub(crate) fn register(fd: RawFd, interest: Interest, notifier: Notifier) -> Result<Key, Refused> {
     if !sys::has_connections(fd)? {
         return Err(Refused::NotAStream);
     }
@@ -52,7 +52,7 @@ pub(crate) fn register(fd: RawFd, interest: Interest, tell: Tell) -> Result<Key,
     }
     entered?;
     // A replaced entry belongs to a descriptor that has been closed since.
-    let entry = Entry { generation: key.generation, cookie, interest, tell };
+    let entry = Entry { generation: key.generation, cookie, interest, notifier };
     let before = table.entries.insert(fd, entry);
     drop(table);
     drop(before);
@@ -79,19 +79,20 @@ fn look(fd: RawFd, interest: Interest) -> Result<(), Refused> {
 pub fn unwatch(fd: RawFd) -> bool {
     let Some(shared) = process::existing() else { return false };
     let mut table = shared.lock();
-    let telling = table.telling.filter(|(key, _)| key.fd == fd);
+    let reporting = table.reporting.filter(|(key, _)| key.fd == fd);
     let entry = table.remove(fd);
-    if telling.is_some() && table.thread != Some(sys::this_thread()) {
+    if reporting.is_some() && table.thread != Some(sys::this_thread()) {
         table.waiting += 1;
-        while table.telling == telling {
-            table = shared.told.wait(table).unwrap_or_else(PoisonError::into_inner);
+        while table.reporting == reporting {
+            table = shared.reported.wait(table).unwrap_or_else(PoisonError::into_inner);
         }
         table.waiting -= 1;
     }
     drop(table);
     entry.is_some_and(|entry| {
         // The entry of a disconnect that is being reported ends with that report.
-        !telling.is_some_and(|(key, why)| key.generation == entry.generation && why != Reason::Data)
+        !reporting
+            .is_some_and(|(key, why)| key.generation == entry.generation && why != Reason::Data)
     })
 }
 

@@ -18,7 +18,7 @@
 //!
 //! **Lock.** The lock is held for changes of the table, `epoll_ctl`, the first check of a
 //! connection, and the start of the thread. It is never held while waiting for the kernel,
-//! reporting an event or running foreign code. `telling` is the event that the thread
+//! reporting an event or running foreign code. `reporting` is the event that the thread
 //! (`watcher.rs`) reports without the lock; [`unwatch`](crate::unwatch) waits for its end.
 //!
 //! **Generations** have 32 bits. For a mix-up, an event would have to stay in the kernel while the
@@ -38,7 +38,7 @@ use crate::sys;
 
 /// The way in which an event is reported.
 #[derive(Clone, Debug)]
-pub(crate) enum Tell {
+pub(crate) enum Notifier {
     Future(Arc<PendingEvents>),
     Notice(Notice),
 }
@@ -49,7 +49,7 @@ pub(crate) struct Entry {
     pub(crate) generation: u32,
     pub(crate) cookie: u64,
     pub(crate) interest: Interest,
-    pub(crate) tell: Tell,
+    pub(crate) notifier: Notifier,
 }
 
 pub(crate) type Entries = HashMap<RawFd, Entry, BuildHasherDefault<DefaultHasher>>;
@@ -59,7 +59,7 @@ pub(crate) type Entries = HashMap<RawFd, Entry, BuildHasherDefault<DefaultHasher
 pub(crate) struct Shared {
     table: Mutex<Table>,
     /// Notified when an event has been reported.
-    pub(crate) told: Condvar,
+    pub(crate) reported: Condvar,
 }
 
 #[derive(Default)]
@@ -70,7 +70,7 @@ pub(crate) struct Table {
     pub(crate) thread: Option<libc::pthread_t>,
     pub(crate) entries: Entries,
     /// The event that the thread is reporting now.
-    pub(crate) telling: Option<(Key, Reason)>,
+    pub(crate) reporting: Option<(Key, Reason)>,
     /// The number of threads that wait for the end of that report.
     pub(crate) waiting: u32,
 }

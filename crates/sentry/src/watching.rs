@@ -12,7 +12,7 @@ use crate::interest::{Interest, Reason, Refused};
 use crate::key::Key;
 use crate::pending_events::PendingEvents;
 use crate::register::{forget, register};
-use crate::table::Tell;
+use crate::table::Notifier;
 
 /// A watch of a connection, which ends when the value is dropped.
 ///
@@ -40,10 +40,10 @@ pub struct Watching<'a> {
 pub fn watch<S: AsFd>(connection: &S, interest: Interest) -> io::Result<Watching<'_>> {
     let pending = Arc::new(PendingEvents::default());
     let fd = connection.as_fd().as_raw_fd();
-    let key = match register(fd, interest, Tell::Future(Arc::clone(&pending))) {
+    let key = match register(fd, interest, Notifier::Future(Arc::clone(&pending))) {
         Ok(key) => Some(key),
         Err(Refused::Left(reason)) => {
-            pending.tell(reason);
+            pending.report(reason);
             None
         }
         Err(refused) => return Err(refused.into()),
