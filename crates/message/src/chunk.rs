@@ -1,8 +1,8 @@
 //! Decodes the chunked transfer coding (RFC 9112 §7.1) strictly and at a bounded cost.
 
+use crate::character_class::{is_space, is_value};
 use crate::fault::Fault;
 use crate::head::Limits;
-use crate::octet::{is_space, is_value};
 use crate::part::{Part, up_to};
 use crate::trailers::Section;
 

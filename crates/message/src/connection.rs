@@ -1,9 +1,9 @@
 //! The options of `Connection`, and the fields that belong to one connection (RFC 9110 §7.6.1).
 
+use crate::character_class::members;
 use crate::fault::Fault;
 use crate::fields::Fields;
 use crate::name::Name;
-use crate::octet::members;
 
 /// The maximum number of options; no sender needs more. Each option is compared with each field, so
 /// the number is bounded.

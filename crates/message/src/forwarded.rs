@@ -8,8 +8,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use crate::character_class::{is_token, trimmed};
 use crate::host::is_host;
-use crate::octet::{is_token, trimmed};
 
 /// A node on the path of a request (§6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,6 +7,7 @@
 use http::header::COOKIE;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Version, request, response};
 
+use crate::character_class::{is_space, is_value, trimmed};
 use crate::connection::HOP_BY_HOP;
 use crate::fault::Fault;
 use crate::fields::Fields;
@@ -14,7 +15,6 @@ use crate::framing::{self, Framing};
 use crate::head::{Limits, MAX_METHOD};
 use crate::host;
 use crate::name::{Name, is_alias};
-use crate::octet::{is_space, is_value, trimmed};
 use crate::request::{Request, expects_continue, takes_trailers};
 use crate::response::Response;
 use crate::target::Target;

@@ -6,8 +6,8 @@
 
 use memchr::memchr3;
 
+use crate::character_class::is_token;
 use crate::fault::Fault;
-use crate::octet::is_token;
 
 /// The limits on the size of a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

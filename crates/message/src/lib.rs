@@ -28,6 +28,7 @@
 #![forbid(unsafe_code)]
 
 mod authentication;
+mod character_class;
 mod chunk;
 mod connection;
 mod decode;
@@ -40,7 +41,6 @@ mod head;
 mod host;
 mod line;
 mod name;
-mod octet;
 mod part;
 mod request;
 mod response;

@@ -5,11 +5,11 @@
 
 use memchr::memchr;
 
+use crate::character_class::{is_token, is_value, trimmed};
 use crate::fault::Fault;
 use crate::fields::{Fields, Line};
 use crate::head::Limits;
 use crate::name::{Name, is_alias};
-use crate::octet::{is_token, is_value, trimmed};
 
 /// Splits a head into its first line, without the line end, and its field lines, with their line
 /// ends. The head must end with its blank line.

@@ -3,13 +3,13 @@
 use http::{Method, Version};
 use memchr::memchr;
 
+use crate::character_class::{is_token, members, trimmed};
 use crate::connection::Options;
 use crate::fault::Fault;
 use crate::fields::Fields;
 use crate::framing::{self, Framing};
 use crate::head::{Limits, MAX_METHOD};
 use crate::name::Name;
-use crate::octet::{is_token, members, trimmed};
 use crate::target::Target;
 use crate::{host, line};
 

@@ -5,13 +5,13 @@
 
 use http::{Method, StatusCode, Version};
 
+use crate::character_class::is_value;
 use crate::connection::Options;
 use crate::fault::Fault;
 use crate::fields::Fields;
 use crate::framing::{self, Framing};
 use crate::head::Limits;
 use crate::line;
-use crate::octet::is_value;
 use crate::request::version;
 
 /// A response without its body.

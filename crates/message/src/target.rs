@@ -10,8 +10,8 @@
 use http::Method;
 use memchr::{memchr, memchr_iter, memrchr};
 
+use crate::character_class::{is_path, is_query, is_unreserved};
 use crate::fault::Fault;
-use crate::octet::{is_path, is_query, is_unreserved};
 
 /// The target of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
