@@ -7,9 +7,9 @@
 
 use http::{Method, StatusCode, Version};
 
-use crate::fault::Fault;
 use crate::fields::Fields;
 use crate::name::Name;
+use crate::parse_error::ParseError;
 
 /// The way in which the end of a body is recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ enum Said {
 
 /// Determines the framing of a request. A request without framing fields has no body (RFC 9112 §6.3
 /// item 7).
-pub(crate) fn of_request(fields: &mut Fields, version: Version) -> Result<Framing, Fault> {
+pub(crate) fn of_request(fields: &mut Fields, version: Version) -> Result<Framing, ParseError> {
     let said = said(fields, version)?;
     fields.remove_all(FRAMING);
     Ok(match said {
@@ -54,13 +54,13 @@ pub(crate) fn of_response(
     version: Version,
     status: StatusCode,
     asked: &Method,
-) -> Result<Framing, Fault> {
+) -> Result<Framing, ParseError> {
     if never_has_a_length(status) {
         // RFC 9112 §6.1: no transfer coding. §6.2: no length. Many send a length of 0, which is
         // harmless.
         let coded = fields.has(Name::TransferEncoding);
         fields.remove_all(FRAMING);
-        return if coded { Err(Fault::Framing) } else { Ok(Framing::None) };
+        return if coded { Err(ParseError::Framing) } else { Ok(Framing::None) };
     }
     let said = said(fields, version)?;
     if has_no_body(status, asked) {
@@ -93,7 +93,7 @@ pub(crate) fn has_no_body(status: StatusCode, asked: &Method) -> bool {
     never_has_a_length(status) || status == StatusCode::NOT_MODIFIED || *asked == Method::HEAD
 }
 
-fn said(fields: &Fields, version: Version) -> Result<Said, Fault> {
+fn said(fields: &Fields, version: Version) -> Result<Said, ParseError> {
     if !fields.has_any(FRAMING) {
         return Ok(Said::Nothing);
     }
@@ -104,16 +104,16 @@ fn said(fields: &Fields, version: Version) -> Result<Said, Fault> {
     let chunked = codings.next().is_some_and(|coding| coding.eq_ignore_ascii_case(b"chunked"));
     let alone = codings.next().is_none() && !fields.has(Name::ContentLength);
     let allowed = chunked && alone && version != Version::HTTP_10;
-    if allowed { Ok(Said::Chunked) } else { Err(Fault::Framing) }
+    if allowed { Ok(Said::Chunked) } else { Err(ParseError::Framing) }
 }
 
 /// Returns the `Content-Length`, which may occur at most once.
-pub(crate) fn length(fields: &Fields) -> Result<Option<u64>, Fault> {
+pub(crate) fn length(fields: &Fields) -> Result<Option<u64>, ParseError> {
     let mut lengths = fields.all(Name::ContentLength);
     match (lengths.next(), lengths.next()) {
         (None, _) => Ok(None),
-        (Some(value), None) => number(value).map(Some).ok_or(Fault::Framing),
-        (Some(_), Some(_)) => Err(Fault::Framing),
+        (Some(value), None) => number(value).map(Some).ok_or(ParseError::Framing),
+        (Some(_), Some(_)) => Err(ParseError::Framing),
     }
 }
 

@@ -32,7 +32,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use bywash_api::{Code, Route, routes};
 use bywash_handover::Listener;
-use bywash_message::{Fault, Limits, Request};
+use bywash_message::{Limits, ParseError, Request};
 use bywash_shaper::Mark;
 use bywash_terminal::text::escaped;
 use http::{Method, StatusCode};
@@ -211,8 +211,8 @@ impl Handler for Operator {
         }
     }
 
-    fn malformed(&self, fault: Fault) -> Reply {
-        plain(StatusCode::BAD_REQUEST, fault.name()).closing()
+    fn malformed(&self, error: ParseError) -> Reply {
+        plain(StatusCode::BAD_REQUEST, error.name()).closing()
     }
 
     fn too_slow(&self) -> Reply {

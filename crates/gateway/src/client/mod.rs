@@ -24,7 +24,7 @@ use std::sync::atomic::Ordering;
 use std::task::Poll;
 
 use bywash_config::HalfClose;
-use bywash_message::{Fault, Request};
+use bywash_message::{ParseError, Request};
 use bywash_shaper::{Lane, Mark};
 use tokio::net::TcpStream;
 
@@ -53,7 +53,7 @@ pub(crate) trait Handler {
         back: Rc<dyn ClientConnection>,
     ) -> impl Future<Output = Reply>;
     /// Returns the response to a message that could not be parsed.
-    fn malformed(&self, fault: Fault) -> Reply;
+    fn malformed(&self, error: ParseError) -> Reply;
     /// Returns the response to a head that does not arrive in time.
     fn too_slow(&self) -> Reply;
     /// Records that the client has not read its response at [`Handler::body_rate`] and was given
@@ -287,8 +287,8 @@ impl Handler for Plane {
         request::serve(Rc::clone(&self.worker), self.peer(), request, body, back)
     }
 
-    fn malformed(&self, fault: Fault) -> Reply {
-        request::malformed(&self.worker, &self.peer(), fault)
+    fn malformed(&self, error: ParseError) -> Reply {
+        request::malformed(&self.worker, &self.peer(), error)
     }
 
     fn too_slow(&self) -> Reply {

@@ -30,7 +30,7 @@ use std::task::Context;
 
 use bywash_config::Departures;
 use bywash_engine::{Outcome, Reason, Standing};
-use bywash_message::{Fault, Fields, Framing, Name, Request};
+use bywash_message::{Fields, Framing, Name, ParseError, Request};
 use http::StatusCode;
 
 pub(crate) use answer::{Stream, Streaming};
@@ -147,12 +147,12 @@ fn memory_full(worker: &Worker) -> Refusal {
 
 /// Returns the response to a malformed message. Nothing of it was forwarded. The connection is
 /// closed, because it is unknown where the next message begins.
-pub(crate) fn malformed(worker: &Worker, peer: &Peer, fault: Fault) -> Reply {
-    let status = refuse::status_of_fault(fault);
-    worker.shared.metrics.malformed(fault);
+pub(crate) fn malformed(worker: &Worker, peer: &Peer, error: ParseError) -> Reply {
+    let status = refuse::status_of_parse_error(error);
+    worker.shared.metrics.malformed(error);
     worker.shared.metrics.message_refused(status);
-    worker.shared.request_log.refused_message(peer.address, fault.name(), status);
-    refuse::malformed(fault)
+    worker.shared.request_log.refused_message(peer.address, error.name(), status);
+    refuse::malformed(error)
 }
 
 /// Returns the response to a head that does not arrive in time.

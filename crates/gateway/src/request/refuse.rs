@@ -13,7 +13,7 @@ use std::hash::{BuildHasher, RandomState};
 use bytes::Bytes;
 use bywash_config::Details;
 use bywash_engine::{Outcome, Reason};
-use bywash_message::{Fault, Fields, Name};
+use bywash_message::{Fields, Name, ParseError};
 use http::StatusCode;
 
 use super::Peer;
@@ -189,14 +189,14 @@ pub(super) fn upload(worker: &Worker, mut record: Box<Record>, error: BodyError)
             worker.shared.metrics.too_slow();
             too_slow()
         }
-        BodyError::Malformed(fault) => {
-            worker.shared.metrics.malformed(fault);
-            malformed(fault)
+        BodyError::Malformed(error) => {
+            worker.shared.metrics.malformed(error);
+            malformed(error)
         }
         BodyError::TooLarge => too_large(),
         BodyError::BrokenOff => {
-            worker.shared.metrics.malformed(Fault::Body);
-            malformed(Fault::Body)
+            worker.shared.metrics.malformed(ParseError::Body);
+            malformed(ParseError::Body)
         }
     };
     record.ends(Outcome::Orphaned, reply.status);
@@ -214,12 +214,12 @@ pub(super) fn looping(voice: &Voice, mut record: Box<Record>) -> Reply {
 }
 
 /// Responds that the message is malformed.
-pub(super) fn malformed(fault: Fault) -> Reply {
-    let status = status_of_fault(fault);
+pub(super) fn malformed(error: ParseError) -> Reply {
+    let status = status_of_parse_error(error);
     let mut fields = Fields::new();
     fields.push(b"Content-Type", b"text/plain; charset=utf-8");
     fields.push(b"Proxy-Status", b"bywash; error=http_request_error");
-    if fault == Fault::Method {
+    if error == ParseError::Method {
         fields.push(b"Allow", b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
     }
     let words = status.canonical_reason().unwrap_or("Bad request");
@@ -243,19 +243,19 @@ fn too_large() -> Reply {
 }
 
 /// Returns the status of the response to a malformed message.
-pub(super) const fn status_of_fault(fault: Fault) -> StatusCode {
-    match fault {
-        Fault::Syntax
-        | Fault::Host
-        | Fault::Framing
-        | Fault::Nominated
-        | Fault::Path
-        | Fault::Body => StatusCode::BAD_REQUEST,
-        Fault::Version => StatusCode::HTTP_VERSION_NOT_SUPPORTED,
-        Fault::Method => StatusCode::METHOD_NOT_ALLOWED,
-        Fault::Expectation => StatusCode::EXPECTATION_FAILED,
-        Fault::UriTooLong => StatusCode::URI_TOO_LONG,
-        Fault::HeadTooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+pub(super) const fn status_of_parse_error(error: ParseError) -> StatusCode {
+    match error {
+        ParseError::Syntax
+        | ParseError::Host
+        | ParseError::Framing
+        | ParseError::Nominated
+        | ParseError::Path
+        | ParseError::Body => StatusCode::BAD_REQUEST,
+        ParseError::Version => StatusCode::HTTP_VERSION_NOT_SUPPORTED,
+        ParseError::Method => StatusCode::METHOD_NOT_ALLOWED,
+        ParseError::Expectation => StatusCode::EXPECTATION_FAILED,
+        ParseError::UriTooLong => StatusCode::URI_TOO_LONG,
+        ParseError::HeadTooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
     }
 }
 
@@ -312,7 +312,7 @@ const fn detail_of(error: &UpstreamError) -> &'static str {
         UpstreamError::Reset => "the server reset the stream",
         UpstreamError::Upload(_) => "the request's body",
         UpstreamError::Switched => "the server switched protocols without being asked",
-        UpstreamError::Garbage(fault) => fault.name(),
+        UpstreamError::Garbage(error) => error.name(),
         UpstreamError::TooManyStreams => "limits.streams",
         UpstreamError::Local(fault) => fault.name(),
     }

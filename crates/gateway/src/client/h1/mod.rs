@@ -2,9 +2,9 @@
 //! only after the response to the one before it.
 //!
 //! **Framing.** A head is parsed once, strictly (`bywash_message`), and alone determines where the
-//! body ends. After a fault in a head the rest of the connection cannot be understood: the fault is
-//! answered and the connection closed. The same applies after a response whose request body has not
-//! arrived completely: a small rest is read and discarded, or else the connection ends.
+//! body ends. After an error in a head the rest of the connection cannot be understood: the error
+//! is answered and the connection closed. The same applies after a response whose request body has
+//! not arrived completely: a small rest is read and discarded, or else the connection ends.
 //!
 //! This file reads heads and bodies. `answer.rs` writes responses, and `tunnel.rs` carries other
 //! protocols.
@@ -19,7 +19,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, BytesMut};
-use bywash_message::{Decoder, Fault, Fields, Framing, Head, Limits, Request};
+use bywash_message::{Decoder, Fields, Framing, Head, Limits, ParseError, Request};
 use bywash_shaper::Mark;
 use http::{Method, StatusCode, Version};
 
@@ -71,7 +71,7 @@ pub(crate) enum Ended {
 
 enum Next {
     Request(Box<Request>),
-    Fault(Fault),
+    Malformed(ParseError),
     TooSlow,
     Http2,
     Closed,
@@ -160,9 +160,11 @@ impl Conn {
             Ok(Some(end)) => {
                 let parsed = Request::parse(&input[..end], &self.limits);
                 input.advance(end);
-                Some(parsed.map_or_else(Next::Fault, |request| Next::Request(Box::new(request))))
+                Some(
+                    parsed.map_or_else(Next::Malformed, |request| Next::Request(Box::new(request))),
+                )
             }
-            Err(fault) => Some(Next::Fault(fault)),
+            Err(error) => Some(Next::Malformed(error)),
         }
     }
 
@@ -303,8 +305,8 @@ pub(crate) async fn serve(
                     None => return Ended::Closed,
                 }
             }
-            Next::Fault(fault) => (handler.malformed(fault), FAULTY),
-            Next::TooSlow => (handler.too_slow(), FAULTY),
+            Next::Malformed(error) => (handler.malformed(error), MALFORMED),
+            Next::TooSlow => (handler.too_slow(), MALFORMED),
         };
         is_first = false;
         if conn.answer(handler, reply, asked).await == After::Close {
@@ -317,4 +319,4 @@ pub(crate) async fn serve(
 }
 
 /// The properties assumed of a request that could not be parsed.
-const FAULTY: Asked = Asked { head: false, old: false, keep_alive: false };
+const MALFORMED: Asked = Asked { head: false, old: false, keep_alive: false };

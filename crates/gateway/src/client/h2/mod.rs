@@ -370,7 +370,7 @@ async fn exchange(link: Link, request: http::Request<RecvStream>, respond: SendR
             let Some(reply) = reply.await else { return };
             reply
         }
-        Err(fault) => handler.malformed(fault),
+        Err(error) => handler.malformed(error),
     };
     send::send(&outgoing, reply, head, &handler, &unsent).await;
 }

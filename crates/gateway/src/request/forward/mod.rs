@@ -14,7 +14,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use bywash_message::{Fault, Fields, Framing, Name, Request, Response};
+use bywash_message::{Fields, Framing, Name, ParseError, Request, Response};
 use bywash_units::Span;
 use http::{StatusCode, Version};
 
@@ -205,7 +205,7 @@ pub(super) async fn head(
             };
             heads += 1;
             if heads > MOST_HEADS {
-                return Poll::Ready(Err(UpstreamError::Garbage(Fault::Syntax)));
+                return Poll::Ready(Err(UpstreamError::Garbage(ParseError::Syntax)));
             }
             let status = response.status;
             if !status.is_informational() || (status == StatusCode::SWITCHING_PROTOCOLS && upgrade)

@@ -21,7 +21,7 @@ mod table;
 use std::fmt::Error;
 
 use bywash_config::{Config, Mode};
-use bywash_message::Fault;
+use bywash_message::ParseError;
 use bywash_metrics::Metric;
 use bywash_sense::Process;
 use bywash_tls::Expiry;
@@ -160,8 +160,8 @@ impl Metrics {
         self.levels.customer_said(said);
     }
 
-    pub(crate) fn malformed(&self, fault: Fault) {
-        self.malformed[fault as usize].inc();
+    pub(crate) fn malformed(&self, error: ParseError) {
+        self.malformed[error as usize].inc();
     }
 
     /// Counts an answer with this status to a message that is not a valid request.

@@ -170,7 +170,7 @@ impl Exchange {
                 unprocessed = true;
                 Some(UpstreamError::Closed)
             }),
-            Err(fault) => Err(Some(UpstreamError::Upload(BodyError::Malformed(fault)))),
+            Err(error) => Err(Some(UpstreamError::Upload(BodyError::Malformed(error)))),
         };
         if state.is_ok() {
             link.pulse.waits();

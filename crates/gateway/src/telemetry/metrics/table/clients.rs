@@ -1,6 +1,6 @@
 //! Metrics of clients: disconnects, connections, messages.
 
-use bywash_message::Fault;
+use bywash_message::ParseError;
 use bywash_metrics::Kind::{Counter, Gauge};
 use bywash_metrics::Remedy::Do;
 use bywash_metrics::{Metric, Subject};
@@ -164,7 +164,7 @@ pub(crate) static MALFORMED_MESSAGES: Metric = Metric {
     kind: Counter,
     unit: "messages",
     labels: &[label("fault", "the rule that the message broke", || {
-        Fault::ALL.map(Fault::name).into()
+        ParseError::ALL.map(ParseError::name).into()
     })],
     help: "Messages rejected as malformed; the gateway forwarded no part of them",
     remedy: Do("A few come from scanners. If users complain, `bywash tap` shows who sends them. \
