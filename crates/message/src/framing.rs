@@ -30,7 +30,7 @@ const MAX_LENGTH: u64 = i64::MAX as u64;
 
 /// The framing that the fields declare.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Said {
+enum Declared {
     Nothing,
     Length(u64),
     Chunked,
@@ -39,12 +39,12 @@ enum Said {
 /// Determines the framing of a request. A request without framing fields has no body (RFC 9112 §6.3
 /// item 7).
 pub(crate) fn of_request(fields: &mut Fields, version: Version) -> Result<Framing, ParseError> {
-    let said = said(fields, version)?;
+    let declared = declared(fields, version)?;
     fields.remove_all(FRAMING);
-    Ok(match said {
-        Said::Nothing => Framing::None,
-        Said::Length(length) => Framing::Length(length),
-        Said::Chunked => Framing::Chunked,
+    Ok(match declared {
+        Declared::Nothing => Framing::None,
+        Declared::Length(length) => Framing::Length(length),
+        Declared::Chunked => Framing::Chunked,
     })
 }
 
@@ -62,17 +62,17 @@ pub(crate) fn of_response(
         fields.remove_all(FRAMING);
         return if coded { Err(ParseError::Framing) } else { Ok(Framing::None) };
     }
-    let said = said(fields, version)?;
+    let declared = declared(fields, version)?;
     if has_no_body(status, asked) {
         // The length is that of the response to a GET (RFC 9110 §8.6) and is useful to the client.
         fields.remove(Name::TransferEncoding);
         return Ok(Framing::None);
     }
     fields.remove_all(FRAMING);
-    Ok(match said {
-        Said::Nothing => Framing::UntilClose,
-        Said::Length(length) => Framing::Length(length),
-        Said::Chunked => Framing::Chunked,
+    Ok(match declared {
+        Declared::Nothing => Framing::UntilClose,
+        Declared::Length(length) => Framing::Length(length),
+        Declared::Chunked => Framing::Chunked,
     })
 }
 
@@ -93,18 +93,18 @@ pub(crate) fn has_no_body(status: StatusCode, asked: &Method) -> bool {
     never_has_a_length(status) || status == StatusCode::NOT_MODIFIED || *asked == Method::HEAD
 }
 
-fn said(fields: &Fields, version: Version) -> Result<Said, ParseError> {
+fn declared(fields: &Fields, version: Version) -> Result<Declared, ParseError> {
     if !fields.has_any(FRAMING) {
-        return Ok(Said::Nothing);
+        return Ok(Declared::Nothing);
     }
     if !fields.has(Name::TransferEncoding) {
-        return length(fields).map(|length| length.map_or(Said::Nothing, Said::Length));
+        return length(fields).map(|length| length.map_or(Declared::Nothing, Declared::Length));
     }
     let mut codings = fields.all(Name::TransferEncoding);
     let chunked = codings.next().is_some_and(|coding| coding.eq_ignore_ascii_case(b"chunked"));
     let alone = codings.next().is_none() && !fields.has(Name::ContentLength);
     let allowed = chunked && alone && version != Version::HTTP_10;
-    if allowed { Ok(Said::Chunked) } else { Err(ParseError::Framing) }
+    if allowed { Ok(Declared::Chunked) } else { Err(ParseError::Framing) }
 }
 
 /// Returns the `Content-Length`, which may occur at most once.
