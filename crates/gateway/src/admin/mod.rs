@@ -51,7 +51,7 @@ use crate::client::{Handler, h1};
 use crate::connections::Phase;
 use crate::io::body::Body;
 use crate::io::stream::Stream;
-use crate::process::life::Life;
+use crate::process::lifecycle::Lifecycle;
 use crate::request::ClientConnection;
 use crate::request::reply::{Answer, Reply};
 use crate::shared::Shared;
@@ -74,11 +74,11 @@ const LIMITS: Limits = Limits { target: 4096, fields: 64, bytes: 16 * 1024 };
 pub(crate) fn run(
     shared: Arc<Shared>,
     listener: Listener,
-    life: watch::Receiver<Life>,
+    lifecycle: watch::Receiver<Lifecycle>,
     ready: SyncSender<()>,
 ) -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    LocalSet::new().block_on(&runtime, serve(shared, listener, life, ready))
+    LocalSet::new().block_on(&runtime, serve(shared, listener, lifecycle, ready))
 }
 
 /// The listener, as the runtime has it.
@@ -114,7 +114,7 @@ impl Door {
 async fn serve(
     shared: Arc<Shared>,
     listener: Listener,
-    mut life: watch::Receiver<Life>,
+    mut lifecycle: watch::Receiver<Lifecycle>,
     ready: SyncSender<()>,
 ) -> std::io::Result<()> {
     let door = Door::new(listener)?;
@@ -122,16 +122,16 @@ async fn serve(
     // The receiver exists: the thread that started this one waits for it.
     let _ = ready.send(());
     // Until then another process may be the service. An error says that the gateway is gone.
-    let _ = life.wait_for(|life| *life >= Life::Runs).await;
+    let _ = lifecycle.wait_for(|lifecycle| *lifecycle >= Lifecycle::Runs).await;
     let guests: Rc<Guests> = Rc::default();
     let read = Arc::clone(&shared);
     tokio::task::spawn_local(async move { sampler::sample(&read).await });
     loop {
         let accepted = tokio::select! {
-            // Check the life first: a connection that arrives while draining belongs to the next
-            // process.
+            // Check the lifecycle first: a connection that arrives while draining belongs to the
+            // next process.
             biased;
-            _ = life.wait_for(|life| *life >= Life::Drains) => break,
+            _ = lifecycle.wait_for(|lifecycle| *lifecycle >= Lifecycle::Drains) => break,
             accepted = door.accept() => accepted,
         };
         let Ok(stream) = accepted else {
@@ -162,7 +162,7 @@ async fn serve(
     }
     // From here on, new connections go to the next process.
     drop(door);
-    let _ = life.wait_for(|life| *life == Life::Ends).await;
+    let _ = lifecycle.wait_for(|lifecycle| *lifecycle == Lifecycle::Ends).await;
     Ok(())
 }
 

@@ -28,7 +28,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::{elephants, overrides};
 use crate::elephants::{Looked, Sight};
-use crate::process::life::Life;
+use crate::process::lifecycle::Lifecycle;
 use crate::process::secret::network;
 use crate::process::wall_clock;
 use crate::settings::Settings;
@@ -54,13 +54,13 @@ const ASKED: Span = Span::from_secs(10);
 pub(crate) fn run(
     shared: &Arc<Shared>,
     mut settings: watch::Receiver<Arc<Settings>>,
-    life: &watch::Receiver<Life>,
+    lifecycle: &watch::Receiver<Lifecycle>,
 ) {
     let current = Arc::clone(&settings.borrow_and_update());
     let mut watcher = Watcher::new(shared, current);
-    while *life.borrow() < Life::Drains {
+    while *lifecycle.borrow() < Lifecycle::Drains {
         std::thread::sleep(TURN);
-        if *life.borrow() != Life::Runs {
+        if *lifecycle.borrow() != Lifecycle::Runs {
             continue;
         }
         if settings.has_changed().unwrap_or(false) {

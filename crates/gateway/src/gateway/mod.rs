@@ -30,7 +30,7 @@ use self::threads::Server;
 use crate::decisions::{self, elephants, overrides};
 use crate::driver::Driver;
 use crate::error::GatewayError;
-use crate::process::life::Life;
+use crate::process::lifecycle::Lifecycle;
 use crate::process::panics::Thread;
 use crate::process::secret::Secret;
 use crate::process::wall_clock;
@@ -45,10 +45,10 @@ use crate::telemetry::request_log::RequestLog;
 pub struct Gateway {
     shared: Arc<Shared>,
     listeners: Vec<(Name, Listener)>,
-    life: watch::Sender<Life>,
-    /// The life of the operators' listener. It accepts until the end, unless another process takes
-    /// over.
-    operators: watch::Sender<Life>,
+    lifecycle: watch::Sender<Lifecycle>,
+    /// The lifecycle of the operators' listener. It accepts until the end, unless another process
+    /// takes over.
+    operators: watch::Sender<Lifecycle>,
     workers: Vec<Server>,
     helpers: Vec<Server>,
     heartbeats: Vec<Arc<AtomicU64>>,
@@ -114,13 +114,13 @@ pub fn prepare(config: Config, inheritance: Inheritance) -> Result<Gateway, Gate
     if let Some(handed) = &handed {
         restore_decided(handed, &shared, &settings);
     }
-    let (life, seen) = watch::channel(Life::Prepared);
-    let (operators, _) = watch::channel(Life::Prepared);
+    let (lifecycle, seen) = watch::channel(Lifecycle::Prepared);
+    let (operators, _) = watch::channel(Lifecycle::Prepared);
     let changes = shared.changes();
     let mut gateway = Gateway {
         shared,
         listeners,
-        life,
+        lifecycle,
         operators,
         workers: Vec::new(),
         helpers: Vec::new(),
@@ -189,8 +189,8 @@ impl Gateway {
     pub fn open(&self) {
         let shared = &self.shared;
         decisions::open(shared);
-        self.life.send_replace(Life::Runs);
-        self.operators.send_replace(Life::Runs);
+        self.lifecycle.send_replace(Lifecycle::Runs);
+        self.operators.send_replace(Lifecycle::Runs);
     }
 
     /// The address of the listener for clients in clear text.
@@ -335,7 +335,7 @@ impl Gateway {
     /// Stops the gateway without the delay, because another process already serves on the same
     /// sockets. Operators are meant to reach that process, so they are no longer let in here.
     pub fn give_way(mut self, grace: Span) -> usize {
-        self.operators.send_replace(Life::Drains);
+        self.operators.send_replace(Lifecycle::Drains);
         self.listeners.clear();
         self.leave(Span::ZERO, grace)
     }
@@ -344,12 +344,12 @@ impl Gateway {
         self.shared.is_leaving.store(true, Ordering::Relaxed);
         std::thread::sleep(delay.to_std());
         self.shared.is_draining.store(true, Ordering::Relaxed);
-        self.life.send_replace(Life::Drains);
+        self.lifecycle.send_replace(Lifecycle::Drains);
         // A socket that no other process has open refuses connections from here on.
         self.listeners.retain(|(name, _)| *name == Name::Admin);
         self.wait_for_workers(grace);
         let left = self.shared.connections.open();
-        self.life.send_replace(Life::Ends);
+        self.lifecycle.send_replace(Lifecycle::Ends);
         self.wait_for_workers(CUT_OFF);
         left
     }
@@ -364,8 +364,8 @@ impl Gateway {
 
 impl Drop for Gateway {
     fn drop(&mut self) {
-        self.life.send_replace(Life::Ends);
-        self.operators.send_replace(Life::Ends);
+        self.lifecycle.send_replace(Lifecycle::Ends);
+        self.operators.send_replace(Lifecycle::Ends);
         for helper in self.helpers.drain(..) {
             let _ = helper.join();
         }

@@ -24,7 +24,7 @@ use tokio::task::{JoinSet, LocalSet};
 
 use crate::client::{self, Clients, Door};
 use crate::context::{LocalFuture, Worker};
-use crate::process::life::Life;
+use crate::process::lifecycle::Lifecycle;
 #[cfg(test)]
 use crate::process::panics::Trap;
 use crate::settings::Settings;
@@ -34,7 +34,7 @@ use crate::shared::Shared;
 pub(crate) struct Start {
     pub(crate) shared: Arc<Shared>,
     pub(crate) listeners: Vec<(StdListener, Door)>,
-    pub(crate) life: watch::Receiver<Life>,
+    pub(crate) lifecycle: watch::Receiver<Lifecycle>,
     pub(crate) settings: watch::Receiver<Arc<Settings>>,
     /// Counts up as long as the worker is alive.
     pub(crate) heartbeat: Arc<AtomicU64>,
@@ -84,7 +84,7 @@ pub(crate) fn run(mut start: Start, ready: &SyncSender<()>) -> io::Result<()> {
         match ended.unwrap_or(Ok(Ended::Failed)) {
             Ok(Ended::Told) => break,
             Err(error) if number == 0 => return Err(error),
-            Ok(Ended::Failed) | Err(_) if *start.life.borrow() >= Life::Drains => break,
+            Ok(Ended::Failed) | Err(_) if *start.lifecycle.borrow() >= Lifecycle::Drains => break,
             Ok(Ended::Failed) => say_restart("one of its tasks has ended or panicked"),
             Err(error) => say_restart(error),
         }
@@ -111,7 +111,7 @@ fn run_once(start: &mut Start, ready: &SyncSender<()>) -> io::Result<Ended> {
 }
 
 async fn serve(start: &mut Start, ready: &SyncSender<()>) -> io::Result<Ended> {
-    let (shared, mut life) = (&start.shared, start.life.clone());
+    let (shared, mut lifecycle) = (&start.shared, start.lifecycle.clone());
     let (departed, to_poll) = unbounded_channel();
     let worker = Rc::new(Worker::new(Arc::clone(shared), start.settings.clone(), departed));
     let clients = Rc::new(Clients::new()?);
@@ -127,13 +127,13 @@ async fn serve(start: &mut Start, ready: &SyncSender<()>) -> io::Result<Ended> {
     let _serving = Serving::new(shared);
     // After a restart no thread waits for this any more.
     let _ = ready.send(());
-    let _ = life.wait_for(|life| *life >= Life::Runs).await;
+    let _ = lifecycle.wait_for(|lifecycle| *lifecycle >= Lifecycle::Runs).await;
     let mut doors = JoinSet::new();
     for (listener, door) in listeners {
         doors.spawn_local(accept(Rc::clone(&worker), Rc::clone(&clients), listener, door));
     }
     tokio::select! {
-        _ = life.wait_for(|life| *life >= Life::Drains) => {}
+        _ = lifecycle.wait_for(|lifecycle| *lifecycle >= Lifecycle::Drains) => {}
         _ = tasks.join_next() => return Ok(Ended::Failed),
         Some(_) = doors.join_next() => return Ok(Ended::Failed),
     }
@@ -141,7 +141,7 @@ async fn serve(start: &mut Start, ready: &SyncSender<()>) -> io::Result<Ended> {
     start.listeners.clear();
     drop(doors);
     clients.stop();
-    drain(&clients, life).await;
+    drain(&clients, lifecycle).await;
     Ok(Ended::Told)
 }
 
@@ -168,7 +168,7 @@ async fn accept(worker: Rc<Worker>, clients: Rc<Clients>, listener: TcpListener,
 
 /// Waits for the last connection, unless the gateway ends before. When it returns, the caller drops
 /// the rest.
-async fn drain(clients: &Clients, mut life: watch::Receiver<Life>) {
+async fn drain(clients: &Clients, mut lifecycle: watch::Receiver<Lifecycle>) {
     let empty = async {
         while clients.open() > 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -176,7 +176,7 @@ async fn drain(clients: &Clients, mut life: watch::Receiver<Life>) {
     };
     tokio::select! {
         () = empty => {}
-        _ = life.wait_for(|life| *life == Life::Ends) => {}
+        _ = lifecycle.wait_for(|lifecycle| *lifecycle == Lifecycle::Ends) => {}
     }
 }
 
