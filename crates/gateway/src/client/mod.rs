@@ -40,7 +40,7 @@ use crate::request::reply::{Answer, Reply};
 use crate::request::{self, ClientConnection, Peer};
 use crate::settings::Settings;
 use crate::telemetry::metrics::{Flood, Handshake, NotOpened};
-use watch::Wish;
+use watch::CloseAction;
 pub(crate) use watch::{Client, Clients};
 
 /// Handles the requests of a connection.
@@ -120,9 +120,12 @@ pub(crate) fn serve(
 /// Runs one connection for its whole life. Dropping its future drops the requests in it, in
 /// whatever phase they are. This is the one place where a disconnect takes effect.
 async fn live(client: &Client, mut connection: Pin<&mut impl Future<Output = ()>>) {
-    std::future::poll_fn(|cx| match client.poll_wish(cx) {
-        Wish::End => Poll::Ready(()),
-        Wish::TooSlow | Wish::EndSoon | Wish::Leave | Wish::GoOn => connection.as_mut().poll(cx),
+    std::future::poll_fn(|cx| match client.poll_action(cx) {
+        CloseAction::End => Poll::Ready(()),
+        CloseAction::TooSlow
+        | CloseAction::EndSoon
+        | CloseAction::MakeRoom
+        | CloseAction::Continue => connection.as_mut().poll(cx),
     })
     .await;
 }

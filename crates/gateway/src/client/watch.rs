@@ -40,7 +40,7 @@ struct Seats {
 
 /// One connection.
 pub(crate) struct Client {
-    wish: Cell<Wish>,
+    action: Cell<CloseAction>,
     waker: RefCell<Option<Waker>>,
     /// The connection's phase, and the value of the coarse clock when it began.
     held: Arc<Held>,
@@ -57,14 +57,14 @@ pub(crate) struct Client {
 
 /// The next action for a connection's task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wish {
+pub(crate) enum CloseAction {
     /// Continue.
-    GoOn,
+    Continue,
     /// End after the present request, because the gateway stops or the connection has been idle for
     /// too long.
     EndSoon,
     /// End now to make room for another connection, and tell the client so if its protocol can.
-    Leave,
+    MakeRoom,
     /// End because the head takes too long, and tell the client so if its protocol can.
     TooSlow,
     /// End at once, because the client has left or has taken too long.
@@ -94,7 +94,11 @@ impl Clients {
     ) -> io::Result<Rc<Client>> {
         let (seat, generation) = self.seats.borrow_mut().take();
         let client = Rc::new(Client {
-            wish: Cell::new(if self.stopping.get() { Wish::EndSoon } else { Wish::GoOn }),
+            action: Cell::new(if self.stopping.get() {
+                CloseAction::EndSoon
+            } else {
+                CloseAction::Continue
+            }),
             waker: RefCell::new(None),
             held: Arc::clone(held),
             may_be_told: Cell::new(false),
@@ -145,7 +149,11 @@ impl Clients {
         let cause = told.cause()?;
         let client = self.find(told.token())?;
         let State { phase, http2, .. } = client.state();
-        client.wishes(if http2 && phase == Phase::Idle { Wish::Leave } else { Wish::End });
+        client.set_action(if http2 && phase == Phase::Idle {
+            CloseAction::MakeRoom
+        } else {
+            CloseAction::End
+        });
         Some(cause)
     }
 
@@ -156,29 +164,29 @@ impl Clients {
         self.quarters.set(self.quarters.get() + 1);
         self.inbox.ticks(self.quarters.get());
         for client in self.all() {
-            if let Some(wish) = self.overdue(&client, limits) {
-                client.wishes(wish);
+            if let Some(action) = self.overdue(&client, limits) {
+                client.set_action(action);
             }
         }
     }
 
-    fn overdue(&self, client: &Client, limits: &Limits) -> Option<Wish> {
+    fn overdue(&self, client: &Client, limits: &Limits) -> Option<CloseAction> {
         let in_quarters = |span: Span| (span.as_secs_f64() * 4.0).ceil() as u32;
         let idle_limit =
             if self.stopping.get() { LAST_IDLE } else { in_quarters(limits.idle_timeout) };
         let State { phase, since, http2, .. } = client.state();
         let lasted = self.quarters.get() - since;
         match phase {
-            Phase::Open if self.stopping.get() && lasted > LAST_IDLE => Some(Wish::End),
+            Phase::Open if self.stopping.get() && lasted > LAST_IDLE => Some(CloseAction::End),
             Phase::Open | Phase::Head if lasted > in_quarters(limits.header_timeout) => {
                 // A client that got this response and has not left gets no second one.
-                let told = client.wish.get() == Wish::TooSlow || !client.may_be_told.get();
-                Some(if told { Wish::End } else { Wish::TooSlow })
+                let told = client.action.get() == CloseAction::TooSlow || !client.may_be_told.get();
+                Some(if told { CloseAction::End } else { CloseAction::TooSlow })
             }
-            Phase::Idle if lasted > idle_limit && !http2 => Some(Wish::End),
-            Phase::Idle if lasted > idle_limit + GOODBYE => Some(Wish::End),
-            Phase::Idle if lasted > idle_limit && client.wish.get() == Wish::GoOn => {
-                Some(Wish::EndSoon)
+            Phase::Idle if lasted > idle_limit && !http2 => Some(CloseAction::End),
+            Phase::Idle if lasted > idle_limit + GOODBYE => Some(CloseAction::End),
+            Phase::Idle if lasted > idle_limit && client.action.get() == CloseAction::Continue => {
+                Some(CloseAction::EndSoon)
             }
             Phase::Open | Phase::Head | Phase::Idle | Phase::Busy | Phase::Tunnel => None,
         }
@@ -188,8 +196,10 @@ impl Clients {
     /// none.
     pub(crate) fn stop(&self) {
         self.stopping.set(true);
-        for client in self.all().iter().filter(|client| client.wish.get() == Wish::GoOn) {
-            client.wishes(Wish::EndSoon);
+        for client in
+            self.all().iter().filter(|client| client.action.get() == CloseAction::Continue)
+        {
+            client.set_action(CloseAction::EndSoon);
         }
     }
 
@@ -221,13 +231,13 @@ impl Seats {
 
 impl Client {
     /// Returns the next action for the task, which is woken when that changes.
-    pub(crate) fn poll_wish(&self, cx: &mut Context<'_>) -> Wish {
+    pub(crate) fn poll_action(&self, cx: &mut Context<'_>) -> CloseAction {
         let mut waker = self.waker.borrow_mut();
         match waker.as_mut() {
             Some(waker) => waker.clone_from(cx.waker()),
             None => *waker = Some(cx.waker().clone()),
         }
-        self.wish.get()
+        self.action.get()
     }
 
     /// Sets the phase. The time for a head runs from its first byte, and the time for the first
@@ -260,7 +270,7 @@ impl Client {
     fn departs(&self) {
         self.has_left.set(true);
         if !self.postpones.get() {
-            self.wishes(Wish::End);
+            self.set_action(CloseAction::End);
         }
     }
 
@@ -269,7 +279,7 @@ impl Client {
     pub(crate) fn postpones_departure(&self, yes: bool) {
         self.postpones.set(yes);
         if !yes && self.has_left.get() {
-            self.wishes(Wish::End);
+            self.set_action(CloseAction::End);
         }
     }
 
@@ -288,19 +298,19 @@ impl Client {
     }
 
     pub(crate) fn ends_soon(&self) -> bool {
-        self.wish.get() == Wish::EndSoon
+        self.action.get() == CloseAction::EndSoon
     }
 
     pub(crate) fn makes_room(&self) -> bool {
-        self.wish.get() == Wish::Leave
+        self.action.get() == CloseAction::MakeRoom
     }
 
     pub(crate) fn is_too_slow(&self) -> bool {
-        self.wish.get() == Wish::TooSlow
+        self.action.get() == CloseAction::TooSlow
     }
 
-    fn wishes(&self, wish: Wish) {
-        self.wish.set(wish);
+    fn set_action(&self, action: CloseAction) {
+        self.action.set(action);
         let waker = self.waker.borrow_mut().take();
         if let Some(waker) = waker {
             waker.wake();
