@@ -24,7 +24,7 @@ use crate::connections::{Evicted, Held, Inbox, Phase, State, Told};
 /// The connections of one worker.
 pub(crate) struct Clients {
     watch: Watch,
-    seats: Rc<RefCell<Seats>>,
+    table: Rc<RefCell<ClientTable>>,
     stopping: Cell<bool>,
     /// Quarters of a second since the worker began: the coarse clock of the limits below.
     quarters: Rc<Cell<u32>>,
@@ -33,8 +33,8 @@ pub(crate) struct Clients {
 }
 
 #[derive(Default)]
-struct Seats {
-    seats: Vec<(u32, Weak<Client>)>,
+struct ClientTable {
+    entries: Vec<(u32, Weak<Client>)>,
     free: Vec<u32>,
 }
 
@@ -51,8 +51,8 @@ pub(crate) struct Client {
     /// The client has left while the effect was postponed.
     has_left: Cell<bool>,
     quarters: Rc<Cell<u32>>,
-    seat: u32,
-    seats: Rc<RefCell<Seats>>,
+    index: u32,
+    table: Rc<RefCell<ClientTable>>,
 }
 
 /// The next action for a connection's task.
@@ -81,8 +81,8 @@ const GOODBYE: u32 = 12;
 
 impl Clients {
     pub(crate) fn new() -> io::Result<Self> {
-        let (seats, quarters, inbox) = (Rc::default(), Rc::default(), Arc::default());
-        Ok(Self { watch: Watch::new()?, seats, stopping: Cell::new(false), quarters, inbox })
+        let (table, quarters, inbox) = (Rc::default(), Rc::default(), Arc::default());
+        Ok(Self { watch: Watch::new()?, table, stopping: Cell::new(false), quarters, inbox })
     }
 
     /// Watches a new connection.
@@ -92,7 +92,7 @@ impl Clients {
         half_close: HalfClose,
         held: &Arc<Held>,
     ) -> io::Result<Rc<Client>> {
-        let (seat, generation) = self.seats.borrow_mut().take();
+        let (index, generation) = self.table.borrow_mut().take();
         let client = Rc::new(Client {
             action: Cell::new(if self.stopping.get() {
                 CloseAction::EndSoon
@@ -105,15 +105,15 @@ impl Clients {
             postpones: Cell::new(false),
             has_left: Cell::new(false),
             quarters: Rc::clone(&self.quarters),
-            seat,
-            seats: Rc::clone(&self.seats),
+            index,
+            table: Rc::clone(&self.table),
         });
-        self.seats.borrow_mut().seats[seat as usize].1 = Rc::downgrade(&client);
+        self.table.borrow_mut().entries[index as usize].1 = Rc::downgrade(&client);
         let departure = match half_close {
             HalfClose::Abort => Departure::SendingEnded,
             HalfClose::Allow => Departure::BothEnded,
         };
-        let token = (u64::from(generation) << 32) | u64::from(seat);
+        let token = (u64::from(generation) << 32) | u64::from(index);
         held.set_token(token);
         self.watch.add(stream, token, departure)?;
         Ok(client)
@@ -132,8 +132,8 @@ impl Clients {
     }
 
     fn find(&self, token: u64) -> Option<Rc<Client>> {
-        let (seat, generation) = (token as u32, (token >> 32) as u32);
-        match self.seats.borrow().seats.get(seat as usize) {
+        let (index, generation) = (token as u32, (token >> 32) as u32);
+        match self.table.borrow().entries.get(index as usize) {
             Some((current, client)) if *current == generation => client.upgrade(),
             _ => None,
         }
@@ -209,23 +209,23 @@ impl Clients {
     }
 
     fn all(&self) -> Vec<Rc<Client>> {
-        self.seats.borrow().seats.iter().filter_map(|(_, client)| client.upgrade()).collect()
+        self.table.borrow().entries.iter().filter_map(|(_, client)| client.upgrade()).collect()
     }
 
     /// Returns the number of open connections.
     pub(crate) fn open(&self) -> usize {
-        let seats = self.seats.borrow();
-        seats.seats.len() - seats.free.len()
+        let table = self.table.borrow();
+        table.entries.len() - table.free.len()
     }
 }
 
-impl Seats {
+impl ClientTable {
     fn take(&mut self) -> (u32, u32) {
-        if let Some(seat) = self.free.pop() {
-            return (seat, self.seats[seat as usize].0);
+        if let Some(index) = self.free.pop() {
+            return (index, self.entries[index as usize].0);
         }
-        self.seats.push((0, Weak::new()));
-        (self.seats.len() as u32 - 1, 0)
+        self.entries.push((0, Weak::new()));
+        (self.entries.len() as u32 - 1, 0)
     }
 }
 
@@ -320,8 +320,8 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        let mut seats = self.seats.borrow_mut();
-        seats.seats[self.seat as usize].0 += 1;
-        seats.free.push(self.seat);
+        let mut table = self.table.borrow_mut();
+        table.entries[self.index as usize].0 += 1;
+        table.free.push(self.index);
     }
 }
