@@ -31,7 +31,7 @@ use crate::elephants::Paced;
 use crate::io::body::{BodyError, Piece};
 use crate::request::record::Record;
 use crate::request::reply::{Answer, Reply, Tunnel};
-use crate::shared::CountedSeat;
+use crate::shared::CountedPermit;
 use crate::static_files::{self, FileKey, Shows};
 use crate::upstream::servers::{Failure, Load};
 use crate::upstream::{Exchange, Link, Pool, UpstreamError};
@@ -212,8 +212,8 @@ impl Streaming {
     /// for a stream.
     fn becomes_a_stream(&mut self) -> bool {
         let most = self.record.settings().config.limits.streams;
-        let seat = CountedSeat::stream(&self.worker.shared, most);
-        seat.map(|seat| self.record.sits(seat)).is_some()
+        let permit = CountedPermit::stream(&self.worker.shared, most);
+        permit.map(|permit| self.record.holds(permit)).is_some()
     }
 
     /// Records the conclusion from the head of a response about a target that may be a file.

@@ -30,7 +30,7 @@ use super::record::Record;
 use crate::context::Worker;
 use crate::driver::Ticket;
 use crate::settings::Settings;
-use crate::shared::{CountedSeat, Shared};
+use crate::shared::{CountedPermit, Shared};
 use crate::static_files::{FileKey, SLOW, Shows};
 use crate::upstream::Exchange;
 
@@ -51,7 +51,7 @@ pub(super) enum Place {
     /// A slot, or a ticket that only counts in the engine.
     Slot(Ticket),
     /// A permit for a file that runs without a slot.
-    File(FileKey, CountedSeat),
+    File(FileKey, CountedPermit),
 }
 
 impl Place {
@@ -99,7 +99,7 @@ impl Drop for Unanswered {
             let half_closes =
                 self.departures == Departures::Auto || !at_server.exchange.has_uploaded();
             at_server.exchange.lets_client_go();
-            let counted = CountedSeat::departed(&self.worker.shared);
+            let counted = CountedPermit::departed(&self.worker.shared);
             let departed = Departed { place, at_server, half_closes, counted };
             let shared = Arc::clone(&self.worker.shared);
             let (settings, class) = (Rc::clone(&self.settings), self.class);
@@ -116,7 +116,7 @@ struct Departed {
     place: Place,
     at_server: AtServer,
     half_closes: bool,
-    counted: Option<CountedSeat>,
+    counted: Option<CountedPermit>,
 }
 
 impl Departed {

@@ -52,7 +52,7 @@ use crate::process::local_fault::LocalFault;
 use crate::process::memory;
 use crate::request::record::Record;
 use crate::request::reply::Reply;
-use crate::shared::{CountedSeat, Shared};
+use crate::shared::{CountedPermit, Shared};
 use crate::static_files::{self, Shows};
 use crate::upstream::{PinnedLink, UpstreamError};
 
@@ -195,7 +195,7 @@ async fn admit(
     let began = shared.driver.now();
     if record.is_enforced() {
         deadline = ClientDeadline::at(record.client_waits_until(), began);
-        let _counted = (!upload.has_ended()).then(|| CountedSeat::upload(shared));
+        let _counted = (!upload.has_ended()).then(|| CountedPermit::upload(shared));
         match wait::for_body(&shared.driver, &mut upload, &mut deadline, is_grpc).await {
             Ok(()) if upload.is_too_much() => {
                 let refusal = memory_full(worker);
@@ -250,10 +250,10 @@ fn place_without_slot(
     let is_bypassed = shared.is_bypassed();
     if is_bypassed || !record.is_enforced() {
         let most = record.settings().config.limits.observed;
-        let Some(seat) = CountedSeat::observed(shared, most) else {
+        let Some(permit) = CountedPermit::observed(shared, most) else {
             return Err(Box::new(has_no_place(shared, record, voice)));
         };
-        record.sits(seat);
+        record.holds(permit);
     }
     if is_bypassed {
         return Ok(Some(Place::None));
@@ -278,7 +278,7 @@ fn place_of_file(shared: &Arc<Shared>, record: &Record) -> Option<Place> {
     }
     let most = shared.driver.status().limit as usize;
     let observed = record.settings().config.limits.observed;
-    CountedSeat::file(shared, most, observed).map(|seat| Place::File(file, seat))
+    CountedPermit::file(shared, most, observed).map(|permit| Place::File(file, permit))
 }
 
 /// Ends a request whose client's own deadline has expired.
@@ -361,11 +361,11 @@ async fn run(
     let ticket = match unanswered.take_place() {
         Place::None => None,
         Place::Slot(ticket) => Some(ticket),
-        Place::File(file, seat) => {
+        Place::File(file, permit) => {
             if forwarded.is_err() {
                 worker.shared.note_file(file, Shows::Other);
             }
-            record.sits(seat);
+            record.holds(permit);
             None
         }
     };

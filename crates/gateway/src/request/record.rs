@@ -18,7 +18,7 @@ use crate::context::Worker;
 use crate::driver::{Decision, Refusal, Ticket};
 use crate::identity::session_cookie::Brought;
 use crate::settings::Settings;
-use crate::shared::{CountedSeat, Shared};
+use crate::shared::{CountedPermit, Shared};
 use crate::static_files::FileKey;
 use crate::telemetry::metrics::{LevelMetrics, Unread};
 use crate::telemetry::orphans;
@@ -54,7 +54,7 @@ pub(crate) struct Record {
     /// The trace, if traces are on.
     trace: Option<Trace>,
     /// The entry in a separate count, if it is not counted against the limit.
-    seat: Option<CountedSeat>,
+    permit: Option<CountedPermit>,
     /// The target, if that may be a file.
     file: Option<FileKey>,
 }
@@ -86,7 +86,7 @@ impl Record {
             status: None,
             outcome: None,
             is_upstreams: false,
-            seat: None,
+            permit: None,
             file: None,
             out_of_time: false,
             server: None,
@@ -168,13 +168,13 @@ impl Record {
 
     /// Holds an entry in a separate count for a request without a slot, until its end or until
     /// another entry replaces it.
-    pub(crate) fn sits(&mut self, seat: CountedSeat) {
-        self.seat = Some(seat);
+    pub(crate) fn holds(&mut self, permit: CountedPermit) {
+        self.permit = Some(permit);
     }
 
     /// Takes the permit of a request for a file, which then lasts as long as its new holder.
-    pub(crate) fn takes_permit(&mut self) -> Option<CountedSeat> {
-        self.seat.take_if(|seat| seat.is_for_file())
+    pub(crate) fn takes_permit(&mut self) -> Option<CountedPermit> {
+        self.permit.take_if(|permit| permit.is_for_file())
     }
 
     /// Notes the target, if that may be a file.
