@@ -36,7 +36,7 @@ use http::StatusCode;
 pub(crate) use answer::{Stream, Streaming};
 use client_deadline::ClientDeadline;
 use client_rate::ClientRate;
-use departed::{Place, Unanswered};
+use departed::{Admission, Unanswered};
 pub(crate) use examine::Facts;
 use forward::{AtServer, Forward};
 pub(crate) use peer::Peer;
@@ -120,10 +120,10 @@ pub(crate) async fn serve(
         Ok(admitted) => admitted,
         Err(reply) => return *reply,
     };
-    let Admitted { record, upload, place, deadline, client } = admitted;
+    let Admitted { record, upload, admission, deadline, client } = admitted;
     let name = record.name();
     let forward = Box::new(Forward { request, upload, facts, peer, back, client, name });
-    run(&worker, record, place, deadline, forward, &voice).await
+    run(&worker, record, admission, deadline, forward, &voice).await
 }
 
 /// Checks that the memory budget has room for the body.
@@ -171,7 +171,7 @@ pub(crate) fn too_slow(worker: &Worker, peer: &Peer) -> Reply {
 struct Admitted {
     record: Box<Record>,
     upload: Upload,
-    place: Place,
+    admission: Admission,
     /// The client's own deadline. It never ends a request that is only observed.
     deadline: ClientDeadline,
     client: ClientRate,
@@ -189,8 +189,8 @@ async fn admit(
 ) -> Result<Admitted, Box<Reply>> {
     let shared = &worker.shared;
     let (mut deadline, mut client) = (ClientDeadline::NEVER, ClientRate::default());
-    if let Some(place) = place_without_slot(shared, &mut record, voice)? {
-        return Ok(Admitted { record, upload, place, deadline, client });
+    if let Some(admission) = admission_without_slot(shared, &mut record, voice)? {
+        return Ok(Admitted { record, upload, admission, deadline, client });
     }
     let began = shared.driver.now();
     if record.is_enforced() {
@@ -237,16 +237,17 @@ async fn admit(
     if record.is_enforced() && upload.is_awaited() {
         client.begins_slow(upload.rate(shared.driver.now().since(began)), &ticket);
     }
-    Ok(Admitted { record, upload, place: Place::Slot(ticket), deadline, client })
+    Ok(Admitted { record, upload, admission: Admission::Slot(ticket), deadline, client })
 }
 
-/// Returns the place of a request that runs at once, because the gateway is bypassed or because it
-/// is for a file; `None` if the engine decides. Refuses the request if too many run without a slot.
-fn place_without_slot(
+/// Returns the admission of a request that runs at once, because the gateway is bypassed or because
+/// it is for a file; `None` if the engine decides. Refuses the request if too many run without a
+/// slot.
+fn admission_without_slot(
     shared: &Arc<Shared>,
     record: &mut Record,
     voice: &Voice,
-) -> Result<Option<Place>, Box<Reply>> {
+) -> Result<Option<Admission>, Box<Reply>> {
     let is_bypassed = shared.is_bypassed();
     if is_bypassed || !record.is_enforced() {
         let most = record.settings().config.limits.observed;
@@ -256,21 +257,21 @@ fn place_without_slot(
         record.holds(permit);
     }
     if is_bypassed {
-        return Ok(Some(Place::None));
+        return Ok(Some(Admission::None));
     }
-    let place = place_of_file(shared, record);
-    if place.is_some() {
+    let admission = admission_of_file(shared, record);
+    if admission.is_some() {
         shared.metrics.file_skipped();
     }
-    Ok(place)
+    Ok(admission)
 }
 
 /// Returns the permit of a request for a file that may run without a slot. A request that is only
 /// observed has a permit already. Near the memory budget there are no permits.
-fn place_of_file(shared: &Arc<Shared>, record: &Record) -> Option<Place> {
+fn admission_of_file(shared: &Arc<Shared>, record: &Record) -> Option<Admission> {
     let file = record.file().filter(|file| shared.files.has(*file))?;
     if !record.is_enforced() {
-        return Some(Place::None);
+        return Some(Admission::None);
     }
     // The gateway may have to keep the answer for a client that reads slowly.
     if shared.memory.level() > memory::Level::Calm {
@@ -278,7 +279,7 @@ fn place_of_file(shared: &Arc<Shared>, record: &Record) -> Option<Place> {
     }
     let most = shared.driver.status().limit as usize;
     let observed = record.settings().config.limits.observed;
-    CountedPermit::file(shared, most, observed).map(|permit| Place::File(file, permit))
+    CountedPermit::file(shared, most, observed).map(|permit| Admission::File(file, permit))
 }
 
 /// Ends a request whose client's own deadline has expired.
@@ -318,7 +319,7 @@ fn departures(record: &Record) -> Departures {
 async fn run(
     worker: &Rc<Worker>,
     mut record: Box<Record>,
-    place: Place,
+    admission: Admission,
     mut deadline: ClientDeadline,
     forward: Box<Forward>,
     voice: &Voice,
@@ -330,10 +331,10 @@ async fn run(
     let facts = &forward.facts.request;
     let departures = departures(&record);
     let is_stoppable = facts.stoppable || may_be_slow;
-    let mut unanswered = Unanswered::new(Rc::clone(worker), place, departures, &record);
+    let mut unanswered = Unanswered::new(Rc::clone(worker), admission, departures, &record);
     let ended = {
-        let Unanswered { place, at_server, .. } = &mut unanswered;
-        let ticket = place.ticket();
+        let Unanswered { admission, at_server, .. } = &mut unanswered;
+        let ticket = admission.ticket();
         let slow = ticket.filter(|_| record.is_enforced());
         let stoppable = ticket.filter(|_| is_stoppable);
         let forwarding = pin!(forward::forward(worker, &mut record, slow, forward, at_server));
@@ -358,10 +359,10 @@ async fn run(
             return refuse::stopped(voice, &refusal, &record);
         }
     };
-    let ticket = match unanswered.take_place() {
-        Place::None => None,
-        Place::Slot(ticket) => Some(ticket),
-        Place::File(file, permit) => {
+    let ticket = match unanswered.take_admission() {
+        Admission::None => None,
+        Admission::Slot(ticket) => Some(ticket),
+        Admission::File(file, permit) => {
             if forwarded.is_err() {
                 worker.shared.note_file(file, Shows::Other);
             }
