@@ -40,7 +40,7 @@ use departed::{Admission, Unanswered};
 pub(crate) use examine::Facts;
 use forward::{AtServer, Forward};
 pub(crate) use peer::Peer;
-use refuse::Voice;
+use refuse::RefusalFormat;
 use wait::{Ended, NoBody, Waited};
 
 use crate::context::Worker;
@@ -94,9 +94,9 @@ pub(crate) async fn serve(
     if let Some(watch) = &settings.session_cookie {
         record.brings(watch.brought(worker.shared.secret, &request.fields));
     }
-    let voice = Voice::new(&settings, &peer, &request.fields, record.name());
+    let format = RefusalFormat::new(&settings, &peer, &request.fields, record.name());
     if forward::loops(&request.fields) {
-        return refuse::looping(&voice, record);
+        return refuse::looping(&format, record);
     }
     let most = settings.max_body_bytes(&facts.request);
     if matches!(request.framing, Framing::Length(length) if length > most) {
@@ -104,7 +104,7 @@ pub(crate) async fn serve(
     }
     if let Err(refusal) = memory_for(&worker, request.framing) {
         record.refused(&refusal, refuse::status_of_reason(refusal.reason));
-        return refuse::busy(&voice, &refusal, &record);
+        return refuse::busy(&format, &refusal, &record);
     }
     let asks = request.expects_continue;
     let upload = Upload::new(
@@ -116,14 +116,14 @@ pub(crate) async fn serve(
         settings.levels.as_ref().and_then(Levels::customer_header),
     );
     let is_grpc = is_grpc(&request.fields);
-    let admitted = match admit(&worker, &peer, &facts, record, upload, is_grpc, &voice).await {
+    let admitted = match admit(&worker, &peer, &facts, record, upload, is_grpc, &format).await {
         Ok(admitted) => admitted,
         Err(reply) => return *reply,
     };
     let Admitted { record, upload, admission, deadline, client } = admitted;
     let name = record.name();
     let forward = Box::new(Forward { request, upload, facts, peer, back, client, name });
-    run(&worker, record, admission, deadline, forward, &voice).await
+    run(&worker, record, admission, deadline, forward, &format).await
 }
 
 /// Checks that the memory budget has room for the body.
@@ -185,11 +185,11 @@ async fn admit(
     mut record: Box<Record>,
     mut upload: Upload,
     is_grpc: bool,
-    voice: &Voice,
+    format: &RefusalFormat,
 ) -> Result<Admitted, Box<Reply>> {
     let shared = &worker.shared;
     let (mut deadline, mut client) = (ClientDeadline::NEVER, ClientRate::default());
-    if let Some(admission) = admission_without_slot(shared, &mut record, voice)? {
+    if let Some(admission) = admission_without_slot(shared, &mut record, format)? {
         return Ok(Admitted { record, upload, admission, deadline, client });
     }
     let began = shared.driver.now();
@@ -200,10 +200,10 @@ async fn admit(
             Ok(()) if upload.is_too_much() => {
                 let refusal = memory_full(worker);
                 record.refused(&refusal, refuse::status_of_reason(refusal.reason));
-                return Err(Box::new(refuse::busy(voice, &refusal, &record)));
+                return Err(Box::new(refuse::busy(format, &refusal, &record)));
             }
             Ok(()) => {}
-            Err(NoBody::OutOfTime) => return Err(Box::new(out_of_time(record, voice))),
+            Err(NoBody::OutOfTime) => return Err(Box::new(out_of_time(record, format))),
             Err(NoBody::Broken(error)) => {
                 return Err(Box::new(refuse::upload(worker, record, error)));
             }
@@ -224,7 +224,7 @@ async fn admit(
             Waited::Granted(reason, at) => record.granted(reason, at),
             Waited::Refused(refusal) => {
                 record.refused(&refusal, refuse::status_of_reason(refusal.reason));
-                return Err(Box::new(refuse::busy(voice, &refusal, &record)));
+                return Err(Box::new(refuse::busy(format, &refusal, &record)));
             }
             Waited::Broken(error) => {
                 return Err(Box::new(refuse::upload(worker, record, error)));
@@ -246,13 +246,13 @@ async fn admit(
 fn admission_without_slot(
     shared: &Arc<Shared>,
     record: &mut Record,
-    voice: &Voice,
+    format: &RefusalFormat,
 ) -> Result<Option<Admission>, Box<Reply>> {
     let is_bypassed = shared.is_bypassed();
     if is_bypassed || !record.is_enforced() {
         let most = record.settings().config.limits.observed;
         let Some(permit) = CountedPermit::observed(shared, most) else {
-            return Err(Box::new(has_no_place(shared, record, voice)));
+            return Err(Box::new(has_no_place(shared, record, format)));
         };
         record.holds(permit);
     }
@@ -283,10 +283,10 @@ fn admission_of_file(shared: &Arc<Shared>, record: &Record) -> Option<Admission>
 }
 
 /// Ends a request whose client's own deadline has expired.
-fn out_of_time(mut record: Box<Record>, voice: &Voice) -> Reply {
+fn out_of_time(mut record: Box<Record>, format: &RefusalFormat) -> Reply {
     record.ends(Outcome::Orphaned, StatusCode::GATEWAY_TIMEOUT);
     record.is_out_of_time();
-    refuse::out_of_time(voice)
+    refuse::out_of_time(format)
 }
 
 /// Returns whether both sides may send at once from the beginning. If so, the first piece of the
@@ -298,11 +298,11 @@ fn is_grpc(fields: &Fields) -> bool {
 }
 
 /// Returns the response to a request that exceeds the number of requests without a slot.
-fn has_no_place(shared: &Shared, record: &mut Record, voice: &Voice) -> Reply {
+fn has_no_place(shared: &Shared, record: &mut Record, format: &RefusalFormat) -> Reply {
     let error = UpstreamError::Local(LocalFault::Requests);
     shared.local_fault(LocalFault::Requests);
     record.ends(Outcome::UpstreamError, refuse::status_of(&error));
-    refuse::upstream(voice, &error)
+    refuse::upstream(format, &error)
 }
 
 /// Returns what the application notices of disconnects, as far as that matters for this request.
@@ -322,7 +322,7 @@ async fn run(
     admission: Admission,
     mut deadline: ClientDeadline,
     forward: Box<Forward>,
-    voice: &Voice,
+    format: &RefusalFormat,
 ) -> Reply {
     record.runs();
     // Once the head of the response has arrived, only a slow client can be a reason to stop the
@@ -345,7 +345,7 @@ async fn run(
         Err(Ended::OutOfTime) => {
             // The client has left, according to its own deadline, and neither the gateway nor the
             // server is to blame.
-            return out_of_time(record, voice);
+            return out_of_time(record, format);
         }
         Err(Ended::Stopped(refusal)) => {
             let ran_too_long = refusal.reason == Reason::RanTooLong;
@@ -356,7 +356,7 @@ async fn run(
             }
             // The ticket is dropped here. It has no slot to give back.
             record.stopped(&refusal, refuse::status_of_reason(refusal.reason));
-            return refuse::stopped(voice, &refusal, &record);
+            return refuse::stopped(format, &refusal, &record);
         }
     };
     let ticket = match unanswered.take_admission() {
@@ -374,9 +374,9 @@ async fn run(
         Ok(forwarded) => {
             let pool = Rc::clone(&forwarded.pool);
             let running = Streaming::new(Rc::clone(worker), record, ticket, pool);
-            answer::answer(running, forwarded, voice)
+            answer::answer(running, forwarded, format)
         }
-        Err(error) => unanswered_by_server(worker, record, ticket, &error, voice),
+        Err(error) => unanswered_by_server(worker, record, ticket, &error, format),
     }
 }
 
@@ -386,7 +386,7 @@ fn unanswered_by_server(
     mut record: Box<Record>,
     ticket: Option<Ticket>,
     error: &UpstreamError,
-    voice: &Voice,
+    format: &RefusalFormat,
 ) -> Reply {
     if let Some(ticket) = ticket {
         record.decided(&ticket);
@@ -399,7 +399,7 @@ fn unanswered_by_server(
     if error.is_given_up() {
         record.is_out_of_time();
     }
-    refuse::upstream(voice, error)
+    refuse::upstream(format, error)
 }
 
 #[cfg(test)]
