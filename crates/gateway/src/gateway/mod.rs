@@ -245,11 +245,11 @@ impl Gateway {
         move || learned::write(&shared, &shared.settings(), For::Disk)
     }
 
-    /// Reports decisions to `teller` from now on, and no longer on standard error, so that a
-    /// program that links the library can word them itself. The next decision waits for `teller`,
+    /// Reports decisions to `reporter` from now on, and no longer on standard error, so that a
+    /// program that links the library can word them itself. The next decision waits for `reporter`,
     /// so it must not ask anything of this gateway.
-    pub fn tell_decisions(&self, teller: impl Fn(&Note) + Send + 'static) {
-        self.shared.audit.tell(teller);
+    pub fn tell_decisions(&self, reporter: impl Fn(&Note) + Send + 'static) {
+        self.shared.audit.report_to(reporter);
     }
 
     /// Turns start-up bypass on or off. While it is on, the gateway takes no decisions and every

@@ -351,7 +351,8 @@ impl Record {
     /// Tells the stop daemon to end the work behind the application, if the request was sent there
     /// and given up.
     fn tell_given_up(&self, outcome: Outcome) {
-        let Some(teller) = self.settings.teller.as_ref().filter(|_| self.server.is_some()) else {
+        let Some(notifier) = self.settings.notifier.as_ref().filter(|_| self.server.is_some())
+        else {
             return;
         };
         let over = self.out_of_time.then_some(bywash_lease::Reason::Deadline);
@@ -359,7 +360,7 @@ impl Record {
             && !self.worker.shared.is_bypassed()
         {
             let traceparent = self.trace.as_ref().map(Trace::traceparent);
-            teller.tell(GivenUp { name: self.name, reason, traceparent });
+            notifier.notify(GivenUp { name: self.name, reason, traceparent });
         }
     }
 }

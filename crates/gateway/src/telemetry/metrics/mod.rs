@@ -92,7 +92,7 @@ pub(crate) struct Metrics {
 /// Registers the counters of requests that are reported to the stop daemon.
 fn orphans(registry: &mut Registry) -> Counts {
     Counts {
-        told: counter(registry, &table::ORPHANS_TOLD),
+        reported: counter(registry, &table::ORPHANS_REPORTED),
         lost: counter(registry, &table::ORPHANS_LOST),
         refused: counter(registry, &table::ORPHANS_REFUSED),
     }

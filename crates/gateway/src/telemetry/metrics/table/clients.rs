@@ -14,7 +14,7 @@ pub(super) static GONE: Subject = Subject {
     title: "Clients that have left",
     about: "The gateway reports the requests of these clients to the stop daemon \
             (`sentry.socket`), which ends their work.",
-    metrics: &[&ORPHANS_TOLD, &ORPHANS_LOST, &ORPHANS_REFUSED],
+    metrics: &[&ORPHANS_REPORTED, &ORPHANS_LOST, &ORPHANS_REFUSED],
 };
 pub(super) static CONNECTIONS_SUBJECT: Subject = Subject {
     title: "Connections",
@@ -35,7 +35,7 @@ pub(super) static MESSAGES: Subject = Subject {
     metrics: &[&MALFORMED_MESSAGES, &IGNORED_FORWARDING_FIELDS, &HTTP2_FLOODS, &SLOW_CLIENTS],
 };
 
-pub(crate) static ORPHANS_TOLD: Metric = Metric {
+pub(crate) static ORPHANS_REPORTED: Metric = Metric {
     name: "bywash_orphans_told",
     kind: Counter,
     unit: "requests",
