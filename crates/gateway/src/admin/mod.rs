@@ -82,12 +82,12 @@ pub(crate) fn run(
 }
 
 /// The listener, as the runtime has it.
-enum Door {
+enum AdminListener {
     Tcp(TcpListener),
     Unix(UnixListener),
 }
 
-impl Door {
+impl AdminListener {
     fn new(listener: Listener) -> std::io::Result<Self> {
         Ok(match listener {
             Listener::Tcp(listener) => Self::Tcp(TcpListener::from_std(listener)?),
@@ -117,8 +117,8 @@ async fn serve(
     mut lifecycle: watch::Receiver<Lifecycle>,
     ready: SyncSender<()>,
 ) -> std::io::Result<()> {
-    let door = Door::new(listener)?;
-    let place: Rc<str> = door.place()?.into();
+    let listener = AdminListener::new(listener)?;
+    let place: Rc<str> = listener.place()?.into();
     // The receiver exists: the thread that started this one waits for it.
     let _ = ready.send(());
     // Until then another process may be the service. An error says that the gateway is gone.
@@ -132,7 +132,7 @@ async fn serve(
             // next process.
             biased;
             _ = lifecycle.wait_for(|lifecycle| *lifecycle >= Lifecycle::Drains) => break,
-            accepted = door.accept() => accepted,
+            accepted = listener.accept() => accepted,
         };
         let Ok(stream) = accepted else {
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -161,7 +161,7 @@ async fn serve(
         });
     }
     // From here on, new connections go to the next process.
-    drop(door);
+    drop(listener);
     let _ = lifecycle.wait_for(|lifecycle| *lifecycle == Lifecycle::Ends).await;
     Ok(())
 }

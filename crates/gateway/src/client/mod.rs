@@ -81,7 +81,7 @@ pub(crate) trait Handler {
 
 /// The listener by which a connection came in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Door {
+pub(crate) enum ListenerKind {
     Clear,
     Tls,
 }
@@ -92,7 +92,7 @@ pub(crate) fn serve(
     clients: &Rc<Clients>,
     stream: TcpStream,
     peer: SocketAddr,
-    door: Door,
+    kind: ListenerKind,
 ) {
     let (shared, settings) = (&worker.shared, worker.settings());
     let Some(permit) = ConnectionPermit::take(shared, &settings, clients.inbox(), peer) else {
@@ -112,7 +112,7 @@ pub(crate) fn serve(
         let mut permit = permit;
         let _held = worker.shared.memory.hold(memory::CONNECTION);
         let connection =
-            pin!(connection(&worker, stream, peer, door, (&client, quarters), &mut permit));
+            pin!(connection(&worker, stream, peer, kind, (&client, quarters), &mut permit));
         live(&client, connection).await;
     });
 }
@@ -134,7 +134,7 @@ async fn connection(
     worker: &Rc<Worker>,
     mut stream: TcpStream,
     from: SocketAddr,
-    door: Door,
+    kind: ListenerKind,
     (client, quarters): (&Rc<Client>, Rc<Cell<u32>>),
     permit: &mut ConnectionPermit,
 ) {
@@ -154,12 +154,12 @@ async fn connection(
         worker.shared.metrics.connection_refused();
         return;
     }
-    let tls = if door == Door::Tls { memory::TLS } else { 0 };
+    let tls = if kind == ListenerKind::Tls { memory::TLS } else { 0 };
     let held = worker.shared.memory.hold(tls);
     // A client that rejects the certificate sends an alert and leaves. The alert must be read
     // first.
     client.postpones_departure(true);
-    let mut opening = Box::pin(opening::open(worker, stream, ahead, door));
+    let mut opening = Box::pin(opening::open(worker, stream, ahead, kind));
     let opened = opening::in_time(client, opening.as_mut()).await;
     drop(opening);
     client.postpones_departure(false);

@@ -12,7 +12,7 @@ use bywash_tls::{HandshakeFailure, Negotiated};
 use tokio::net::TcpStream;
 
 use super::proxy_header::{self, Parsed};
-use super::{Client, Door};
+use super::{Client, ListenerKind};
 use crate::context::Worker;
 use crate::io::stream::{Rewound, Stream, read_more};
 use crate::telemetry::metrics::NotOpened;
@@ -63,12 +63,12 @@ pub(super) async fn open(
     worker: &Worker,
     stream: TcpStream,
     ahead: Vec<u8>,
-    door: Door,
+    kind: ListenerKind,
 ) -> Result<Opened, HandshakeFailure> {
     let settings = worker.settings();
-    let served = match door {
-        Door::Clear => None,
-        Door::Tls => settings.tls.as_ref(),
+    let served = match kind {
+        ListenerKind::Clear => None,
+        ListenerKind::Tls => settings.tls.as_ref(),
     };
     let Some(served) = served else {
         let (stream, input) = (Stream::Tcp(stream), BytesMut::from(&ahead[..]));

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 
 use super::{Gateway, probes, worker};
 use crate::admin;
-use crate::client::Door;
+use crate::client::ListenerKind;
 use crate::decisions::watch as elephants_watch;
 use crate::driver::Driver;
 use crate::error::GatewayError;
@@ -35,7 +35,7 @@ impl Gateway {
     ) -> Result<(), GatewayError> {
         let heartbeat = Arc::new(AtomicU64::new(0));
         self.heartbeats.push(Arc::clone(&heartbeat));
-        let listeners = self.doors().map_err(GatewayError::Thread)?;
+        let listeners = self.client_listeners().map_err(GatewayError::Thread)?;
         let shared = Arc::clone(&self.shared);
         let start = worker::Start { shared, listeners, lifecycle, settings, heartbeat };
         let run = |ready| move || worker::run(start, &ready);
@@ -44,19 +44,19 @@ impl Gateway {
         Ok(())
     }
 
-    fn doors(&self) -> io::Result<Vec<(TcpListener, Door)>> {
-        let mut doors = Vec::new();
+    fn client_listeners(&self) -> io::Result<Vec<(TcpListener, ListenerKind)>> {
+        let mut listeners = Vec::new();
         for (name, listener) in &self.listeners {
-            let door = match name {
-                Name::Http => Door::Clear,
-                Name::Https => Door::Tls,
+            let kind = match name {
+                Name::Http => ListenerKind::Clear,
+                Name::Https => ListenerKind::Tls,
                 Name::Admin => continue,
             };
             if let Listener::Tcp(listener) = listener {
-                doors.push((listener.try_clone()?, door));
+                listeners.push((listener.try_clone()?, kind));
             }
         }
-        Ok(doors)
+        Ok(listeners)
     }
 
     pub(super) fn start_helpers(
@@ -68,12 +68,12 @@ impl Gateway {
         let (_, admin) = admin.expect("there is always one");
         let listener = admin.as_fd().try_clone_to_owned();
         let listener = listener.map_err(GatewayError::Thread)?;
-        let door = match admin {
+        let listener = match admin {
             Listener::Unix(_) => Listener::Unix(listener.into()),
             Listener::Tcp(_) => Listener::Tcp(listener.into()),
         };
         let (shared, until) = (Arc::clone(&self.shared), self.operators.subscribe());
-        let run = |ready| move || admin::run(shared, door, until, ready);
+        let run = |ready| move || admin::run(shared, listener, until, ready);
         self.helpers.push(start_server(&self.shared, Thread::Admin, None, run)?);
         let shared = Arc::clone(&self.shared);
         let run = move || {

@@ -22,7 +22,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::watch;
 use tokio::task::{JoinSet, LocalSet};
 
-use crate::client::{self, Clients, Door};
+use crate::client::{self, Clients, ListenerKind};
 use crate::context::{LocalFuture, Worker};
 use crate::process::lifecycle::Lifecycle;
 #[cfg(test)]
@@ -33,7 +33,7 @@ use crate::shared::Shared;
 /// Everything that a worker needs to start, and to start again.
 pub(crate) struct Start {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) listeners: Vec<(StdListener, Door)>,
+    pub(crate) listeners: Vec<(StdListener, ListenerKind)>,
     pub(crate) lifecycle: watch::Receiver<Lifecycle>,
     pub(crate) settings: watch::Receiver<Arc<Settings>>,
     /// Counts up as long as the worker is alive.
@@ -115,8 +115,8 @@ async fn serve(start: &mut Start, ready: &SyncSender<()>) -> io::Result<Ended> {
     let (departed, to_poll) = unbounded_channel();
     let worker = Rc::new(Worker::new(Arc::clone(shared), start.settings.clone(), departed));
     let clients = Rc::new(Clients::new()?);
-    let from_std = |(listener, door): &(StdListener, Door)| {
-        Ok((TcpListener::from_std(listener.try_clone()?)?, *door))
+    let from_std = |(listener, kind): &(StdListener, ListenerKind)| {
+        Ok((TcpListener::from_std(listener.try_clone()?)?, *kind))
     };
     let listeners: Vec<_> = start.listeners.iter().map(from_std).collect::<io::Result<_>>()?;
     let mut tasks = JoinSet::new();
@@ -128,31 +128,36 @@ async fn serve(start: &mut Start, ready: &SyncSender<()>) -> io::Result<Ended> {
     // After a restart no thread waits for this any more.
     let _ = ready.send(());
     let _ = lifecycle.wait_for(|lifecycle| *lifecycle >= Lifecycle::Runs).await;
-    let mut doors = JoinSet::new();
-    for (listener, door) in listeners {
-        doors.spawn_local(accept(Rc::clone(&worker), Rc::clone(&clients), listener, door));
+    let mut accepting = JoinSet::new();
+    for (listener, kind) in listeners {
+        accepting.spawn_local(accept(Rc::clone(&worker), Rc::clone(&clients), listener, kind));
     }
     tokio::select! {
         _ = lifecycle.wait_for(|lifecycle| *lifecycle >= Lifecycle::Drains) => {}
         _ = tasks.join_next() => return Ok(Ended::Failed),
-        Some(_) = doors.join_next() => return Ok(Ended::Failed),
+        Some(_) = accepting.join_next() => return Ok(Ended::Failed),
     }
     // A socket that no process has open any more refuses connections.
     start.listeners.clear();
-    drop(doors);
+    drop(accepting);
     clients.stop();
     drain(&clients, lifecycle).await;
     Ok(Ended::Told)
 }
 
 /// Accepts connections. Dropping the listener ends it.
-async fn accept(worker: Rc<Worker>, clients: Rc<Clients>, listener: TcpListener, door: Door) {
+async fn accept(
+    worker: Rc<Worker>,
+    clients: Rc<Clients>,
+    listener: TcpListener,
+    kind: ListenerKind,
+) {
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => {
                 #[cfg(test)]
                 worker.shared.traps.pass(Trap::Accept);
-                client::serve(&worker, &clients, stream, peer, door);
+                client::serve(&worker, &clients, stream, peer, kind);
                 // Let evicted connections close before more are accepted.
                 if worker.shared.connections.open() > worker.settings().config.limits.connections {
                     tokio::task::yield_now().await;
