@@ -8,7 +8,7 @@ use bywash_terminal::text::{escaped, start};
 use bywash_units::Span;
 
 use super::answer::{Answered, Refused, document};
-use super::door::Who;
+use super::auth::Caller;
 use super::policy::unwritten;
 use super::said::word;
 use crate::decisions::elephants as decisions;
@@ -78,14 +78,14 @@ pub(super) enum Verb {
 /// Carries out an operator's decision.
 pub(super) async fn decide(
     shared: &Shared,
-    who: &Who,
+    caller: &Caller,
     number: &str,
     verb: Verb,
     decision: Decision,
 ) -> Answered {
     let id = number_of(number)?;
     let Decision { by, why, lasts, change, revision } = decision;
-    let mut word = word(who.author(by)?, why, lasts.as_deref())?;
+    let mut word = word(caller.author(by)?, why, lasts.as_deref())?;
     if matches!(verb, Verb::Reject | Verb::Undo) && change != Change::default() {
         return Err(Refused::invalid(
             "`change` sets the limits of a rule: only approve and try take it",
@@ -123,9 +123,9 @@ pub(super) async fn decide(
 }
 
 /// Creates an entry for a kind that an operator asks for by its name.
-pub(super) async fn ask(shared: &Shared, who: &Who, asked: Ask) -> Answered {
+pub(super) async fn ask(shared: &Shared, caller: &Caller, asked: Ask) -> Answered {
     let Ask { by, why, pattern } = asked;
-    let word = word(who.author(by)?, why, None)?;
+    let word = word(caller.author(by)?, why, None)?;
     let (slots, _) = capacities(shared);
     let Some(found) = shared.elephants.watched().named(&pattern, slots) else {
         let name = escaped(start(&pattern, 80));

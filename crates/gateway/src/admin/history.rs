@@ -17,7 +17,7 @@ use http::{Method, StatusCode};
 use tokio::sync::mpsc;
 
 use super::answer::{Answered, Refused, document, fields};
-use super::door::Pass;
+use super::auth::Credentials;
 use super::status;
 use crate::request::reply::{Answer, Reply};
 use crate::shared::Shared;
@@ -44,7 +44,7 @@ pub(super) fn history(shared: &Shared, wanted: &BTreeMap<String, String>) -> Ans
 }
 
 /// Streams seconds from now on, after those that this client has not seen.
-pub(super) fn events(shared: &Arc<Shared>, request: &Request, pass: Pass) -> Reply {
+pub(super) fn events(shared: &Arc<Shared>, request: &Request, credentials: Credentials) -> Reply {
     let head = Reply {
         status: StatusCode::OK,
         reason: Vec::new(),
@@ -58,7 +58,7 @@ pub(super) fn events(shared: &Arc<Shared>, request: &Request, pass: Pass) -> Rep
     }
     let (events, words) = mpsc::channel(WAITING);
     let seen = request.fields.named(b"last-event-id").next().and_then(|id| seen(shared, id));
-    tokio::task::spawn_local(follow(Arc::clone(shared), seen, pass, events));
+    tokio::task::spawn_local(follow(Arc::clone(shared), seen, credentials, events));
     Reply { framing: Framing::Chunked, body: Answer::Later(words), ..head }
 }
 
@@ -68,11 +68,16 @@ fn seen(shared: &Shared, id: &[u8]) -> Option<u64> {
     (u32::from_str_radix(epoch, 16) == Ok(shared.chronicle.epoch)).then(|| number.parse().ok())?
 }
 
-async fn follow(shared: Arc<Shared>, seen: Option<u64>, pass: Pass, events: mpsc::Sender<Bytes>) {
+async fn follow(
+    shared: Arc<Shared>,
+    seen: Option<u64>,
+    credentials: Credentials,
+    events: mpsc::Sender<Bytes>,
+) {
     let mut seconds = shared.chronicle.follow();
     let mut wanted = seen.map(|seen| seen.saturating_add(1));
     let mut told: Option<Revisions> = None;
-    while pass.is_good(&shared) {
+    while credentials.is_good(&shared) {
         for event in [rows(&shared, &mut wanted), changed(&shared, &mut told)].into_iter().flatten()
         {
             if events.send(event).await.is_err() {

@@ -2,12 +2,12 @@
 //! console, which offers both.
 //!
 //! The listener has its own thread, so that it answers while every worker is busy, and is never
-//! shed. `door` controls access. The routes are declared in the table of `bywash_api`; each of them
+//! shed. `auth` controls access. The routes are declared in the table of `bywash_api`; each of them
 //! has its answer here. `said` parses requests, `answer` writes answers.
 
 mod answer;
+mod auth;
 mod console;
-mod door;
 mod elephants;
 mod guests;
 mod held;
@@ -41,7 +41,7 @@ use tokio::sync::watch;
 use tokio::task::LocalSet;
 
 use self::answer::{Answered, Refused, document, fields, plain, text};
-use self::door::{Pass, Who};
+use self::auth::{Caller, Credentials};
 use self::elephants::Verb;
 pub(crate) use self::guests::MOST as MOST_CONNECTIONS;
 use self::guests::{Guest, Guests};
@@ -249,24 +249,24 @@ impl Operator {
     async fn respond(&self, request: &Request, body: Body) -> Answered {
         let path = request.target.path();
         if let Some(file) = console::file(path, takes_gzip(request)) {
-            door::enter(&self.shared, self.is_local, request, bywash_api::Access::Anybody)?;
+            auth::authorize(&self.shared, self.is_local, request, bywash_api::Access::Anybody)?;
             return match request.method {
                 Method::GET | Method::HEAD => Ok(file),
                 _ => Err(Refused::new(Code::MethodNotAllowed, "this path takes only GET and HEAD")),
             };
         }
         let (route, parameter) = route_of(&request.method, path)?;
-        let who = door::enter(&self.shared, self.is_local, request, route.access)?;
+        let caller = auth::authorize(&self.shared, self.is_local, request, route.access)?;
         if route.access != bywash_api::Access::Anybody {
             self.guest.is_known.set(true);
         }
-        self.answer(route, &who, parameter, request, body).await
+        self.answer(route, &caller, parameter, request, body).await
     }
 
     async fn answer(
         &self,
         route: &Route,
-        who: &Who,
+        caller: &Caller,
         parameter: &str,
         request: &Request,
         body: Body,
@@ -279,14 +279,14 @@ impl Operator {
             "/readyz" => Ok(ready(shared)),
             "/metrics" => Ok(metrics(shared)),
             "/v1/openapi.json" => Ok(openapi()),
-            "/v1/proof" => door::proof(shared, &self.place, asked.get("nonce").map(String::as_str)),
+            "/v1/proof" => auth::proof(shared, &self.place, asked.get("nonce").map(String::as_str)),
             "/v1/status" => Ok(document(&status::status(shared))),
             "/v1/history" => history::history(shared, &asked),
             "/v1/events" => {
                 if request.method != Method::HEAD {
-                    self.watch(who)?;
+                    self.watch(caller)?;
                 }
-                Ok(history::events(shared, request, Pass::of(request, self.is_local)))
+                Ok(history::events(shared, request, Credentials::of(request, self.is_local)))
             }
             "/v1/requests" => requests::last(shared, &asked),
             "/v1/requests/{name}" => requests::explain(shared, parameter),
@@ -294,8 +294,8 @@ impl Operator {
             "/v1/tap" if request.method == Method::HEAD => Ok(requests::tap_head()),
             "/v1/tap" => {
                 requests::check(shared, &asked)?;
-                self.watch(who)?;
-                requests::tap(shared, &asked, Pass::of(request, self.is_local))
+                self.watch(caller)?;
+                requests::tap(shared, &asked, Credentials::of(request, self.is_local))
             }
             "/v1/sessions" => Ok(document(&sessions::sessions(shared))),
             "/v1/kinds" => Ok(document(&kinds::kinds(shared))),
@@ -309,13 +309,13 @@ impl Operator {
             "/v1/audit" => Ok(document(&policy::audit(shared, said::limit(&asked)?))),
             "/v1/lab" => lab::list(shared).await,
             "/v1/lab/{name}" => lab::show(shared, parameter).await,
-            _ => self.change(route, who, parameter, request, body).await,
+            _ => self.change(route, caller, parameter, request, body).await,
         }
     }
 
     /// Takes a watcher's place.
-    fn watch(&self, who: &Who) -> Result<(), Refused> {
-        let taken = self.guests.watch(&self.guest, who.name());
+    fn watch(&self, caller: &Caller) -> Result<(), Refused> {
+        let taken = self.guests.watch(&self.guest, caller.name());
         taken.map_err(|why| Refused::new(Code::Unavailable, why))?;
         self.watches.set(true);
         Ok(())
@@ -325,7 +325,7 @@ impl Operator {
     async fn change(
         &self,
         route: &Route,
-        who: &Who,
+        caller: &Caller,
         parameter: &str,
         request: &Request,
         body: Body,
@@ -336,16 +336,16 @@ impl Operator {
                 return elephants::preview(shared, parameter, said(request, body).await?);
             }
             "/v1/kinds/ask" => {
-                return elephants::ask(shared, who, said(request, body).await?).await;
+                return elephants::ask(shared, caller, said(request, body).await?).await;
             }
             "/v1/policy/class" => {
-                return policy::set_class(shared, who, said(request, body).await?).await;
+                return policy::set_class(shared, caller, said(request, body).await?).await;
             }
             "/v1/policy/{number}/undo" => {
-                return policy::undo(shared, who, parameter, said(request, body).await?).await;
+                return policy::undo(shared, caller, parameter, said(request, body).await?).await;
             }
             "/v1/bypass" => {
-                return policy::set_bypass(shared, who, said(request, body).await?).await;
+                return policy::set_bypass(shared, caller, said(request, body).await?).await;
             }
             "/v1/elephants/{number}/approve" => Verb::Approve,
             "/v1/elephants/{number}/try" => Verb::Try,
@@ -354,7 +354,7 @@ impl Operator {
             // A test asks for every route of the table.
             _ => return Err(Refused::not_found("no handler answers this path")),
         };
-        elephants::decide(shared, who, parameter, verb, said(request, body).await?).await
+        elephants::decide(shared, caller, parameter, verb, said(request, body).await?).await
     }
 }
 

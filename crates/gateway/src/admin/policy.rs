@@ -7,7 +7,7 @@ use bywash_control::{Mode as Said, NotOverridden, Overrides, Target, Word};
 use bywash_units::Span;
 
 use super::answer::{Answered, Refused, document};
-use super::door::Who;
+use super::auth::Caller;
 use super::said::{word, word_for};
 use super::status;
 use crate::decisions::overrides::{self, BYPASSED, is_less};
@@ -63,9 +63,9 @@ const fn said(mode: Mode) -> Said {
 }
 
 /// Overrides the mode of a class for a while.
-pub(super) async fn set_class(shared: &Shared, who: &Who, set: SetClass) -> Answered {
+pub(super) async fn set_class(shared: &Shared, caller: &Caller, set: SetClass) -> Answered {
     let SetClass { class, mode, percent, by, why, lasts, revision } = set;
-    let word = word(who.author(by)?, why, lasts.as_deref())?;
+    let word = word(caller.author(by)?, why, lasts.as_deref())?;
     let target = Target::Class { class, mode, percent: percent.unwrap_or(100) };
     override_for(shared, target, word, lasts.is_some(), revision).await
 }
@@ -95,11 +95,11 @@ async fn override_for(
 }
 
 /// Ends an override.
-pub(super) async fn undo(shared: &Shared, who: &Who, number: &str, undo: Undo) -> Answered {
+pub(super) async fn undo(shared: &Shared, caller: &Caller, number: &str, undo: Undo) -> Answered {
     let number = number.parse().map_err(|_| {
         Refused::not_found("the path needs the number of an override, as in /v1/policy/3/undo")
     })?;
-    let by = who.author(undo.by)?;
+    let by = caller.author(undo.by)?;
     let decided = overrides::decide(shared, false, |overrides, _| {
         overrides.undo(wall_clock::now(), number, &by, &undo.why, undo.revision)
     });
@@ -107,9 +107,9 @@ pub(super) async fn undo(shared: &Shared, who: &Who, number: &str, undo: Undo) -
 }
 
 /// Starts a bypass for a while, or ends it.
-pub(super) async fn set_bypass(shared: &Shared, who: &Who, set: SetBypass) -> Answered {
+pub(super) async fn set_bypass(shared: &Shared, caller: &Caller, set: SetBypass) -> Answered {
     let SetBypass { on, by, why, lasts, revision } = set;
-    let word = word_for(who.author(by)?, why, lasts.as_deref(), BYPASSED)?;
+    let word = word_for(caller.author(by)?, why, lasts.as_deref(), BYPASSED)?;
     if on {
         return override_for(shared, Target::Bypass, word, lasts.is_some(), revision).await;
     }

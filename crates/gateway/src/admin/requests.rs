@@ -14,7 +14,7 @@ use http::StatusCode;
 use tokio::sync::mpsc;
 
 use super::answer::{Answered, Refused, document, fields};
-use super::door::Pass;
+use super::auth::Credentials;
 use super::said::limit;
 use crate::request::reply::{Answer, Reply};
 use crate::shared::Shared;
@@ -86,7 +86,11 @@ pub(super) fn last(shared: &Shared, wanted: &BTreeMap<String, String>) -> Answer
 }
 
 /// Streams every request that ends from now on and matches all of `wanted`, one per line.
-pub(super) fn tap(shared: &Arc<Shared>, wanted: &BTreeMap<String, String>, pass: Pass) -> Answered {
+pub(super) fn tap(
+    shared: &Arc<Shared>,
+    wanted: &BTreeMap<String, String>,
+    credentials: Credentials,
+) -> Answered {
     let Some(entries) = shared.request_log.watch() else {
         return Err(Refused::new(
             Code::Unavailable,
@@ -94,7 +98,13 @@ pub(super) fn tap(shared: &Arc<Shared>, wanted: &BTreeMap<String, String>, pass:
         ));
     };
     let (lines, words) = mpsc::channel(WAITING);
-    tokio::task::spawn_local(follow(Arc::clone(shared), entries, lines, wanted.clone(), pass));
+    tokio::task::spawn_local(follow(
+        Arc::clone(shared),
+        entries,
+        lines,
+        wanted.clone(),
+        credentials,
+    ));
     Ok(Reply { framing: Framing::Chunked, body: Answer::Later(words), ..tap_head() })
 }
 
@@ -115,14 +125,14 @@ async fn follow(
     mut entries: mpsc::Receiver<Arc<Entry>>,
     lines: mpsc::Sender<Bytes>,
     wanted: BTreeMap<String, String>,
-    pass: Pass,
+    credentials: Credentials,
 ) {
     let mut looks = tokio::time::interval(LOOK);
     loop {
         let entry = tokio::select! {
             entry = entries.recv() => entry,
             () = lines.closed() => return,
-            _ = looks.tick() => if pass.is_good(&shared) { continue } else { return },
+            _ = looks.tick() => if credentials.is_good(&shared) { continue } else { return },
         };
         let Some(entry) = entry else { return };
         let request = entry.told();

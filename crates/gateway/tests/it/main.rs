@@ -17,6 +17,7 @@ mod upstream;
 mod wire;
 
 mod admin;
+mod admin_auth;
 mod authenticated;
 mod bypass;
 mod connections;
@@ -24,7 +25,6 @@ mod deadline;
 mod decisions;
 mod departures;
 mod details;
-mod door;
 mod early;
 mod earns;
 mod errors;
