@@ -7,9 +7,9 @@
 
 mod answer;
 mod auth;
+mod connections;
 mod console;
 mod elephants;
-mod guests;
 mod held;
 mod history;
 mod kinds;
@@ -42,9 +42,9 @@ use tokio::task::LocalSet;
 
 use self::answer::{Answered, Refused, document, fields, plain, text};
 use self::auth::{Caller, Credentials};
+pub(crate) use self::connections::MOST as MOST_CONNECTIONS;
+use self::connections::{AdminConnection, AdminConnections};
 use self::elephants::Verb;
-pub(crate) use self::guests::MOST as MOST_CONNECTIONS;
-use self::guests::{Guest, Guests};
 use self::held::Held;
 use self::said::{query, said};
 use crate::client::{Handler, h1};
@@ -123,7 +123,7 @@ async fn serve(
     let _ = ready.send(());
     // Until then another process may be the service. An error says that the gateway is gone.
     let _ = lifecycle.wait_for(|lifecycle| *lifecycle >= Lifecycle::Runs).await;
-    let guests: Rc<Guests> = Rc::default();
+    let connections: Rc<AdminConnections> = Rc::default();
     let read = Arc::clone(&shared);
     tokio::task::spawn_local(async move { sampler::sample(&read).await });
     loop {
@@ -138,14 +138,14 @@ async fn serve(
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
-        let Some(guest) = guests.admit() else { continue };
+        let Some(connection) = connections.admit() else { continue };
         let is_local = matches!(stream, Stream::Unix(_));
-        guest.is_known.set(is_local);
+        connection.is_known.set(is_local);
         let operator = Operator {
             shared: Arc::clone(&shared),
             is_local,
-            guests: Rc::clone(&guests),
-            guest: Rc::clone(&guest),
+            connections: Rc::clone(&connections),
+            connection: Rc::clone(&connection),
             held: Held::new(&shared.memory),
             place: Rc::clone(&place),
             watches: Cell::new(false),
@@ -156,7 +156,7 @@ async fn serve(
             // A client that breaks off does not affect other clients.
             tokio::select! {
                 () = bounded(served, &operator) => {}
-                () = guest.leaves() => {}
+                () = connection.leaves() => {}
             }
         });
     }
@@ -171,7 +171,7 @@ async fn serve(
 async fn bounded<T>(served: impl Future<Output = T>, operator: &Operator) {
     let mut served = std::pin::pin!(served);
     let stages = [
-        (LONGEST_STRANGER, &operator.guest.is_known),
+        (LONGEST_STRANGER, &operator.connection.is_known),
         (LONGEST, &operator.watches),
         (LONGEST_WATCH, &Cell::new(false)),
     ];
@@ -187,8 +187,8 @@ struct Operator {
     shared: Arc<Shared>,
     /// Whether it came by the unix socket.
     is_local: bool,
-    guests: Rc<Guests>,
-    guest: Rc<Guest>,
+    connections: Rc<AdminConnections>,
+    connection: Rc<AdminConnection>,
     /// The part of its last answer that may not have been read yet.
     held: Held,
     /// The address of the listener.
@@ -222,7 +222,7 @@ impl Handler for Operator {
     fn dawdles(&self) {}
 
     fn enter(&self, phase: Phase) {
-        self.guest.is_busy.set(matches!(phase, Phase::Busy));
+        self.connection.is_busy.set(matches!(phase, Phase::Busy));
     }
 
     fn is_too_slow(&self) -> bool {
@@ -258,7 +258,7 @@ impl Operator {
         let (route, parameter) = route_of(&request.method, path)?;
         let caller = auth::authorize(&self.shared, self.is_local, request, route.access)?;
         if route.access != bywash_api::Access::Anybody {
-            self.guest.is_known.set(true);
+            self.connection.is_known.set(true);
         }
         self.answer(route, &caller, parameter, request, body).await
     }
@@ -315,7 +315,7 @@ impl Operator {
 
     /// Takes a watcher's place.
     fn watch(&self, caller: &Caller) -> Result<(), Refused> {
-        let taken = self.guests.watch(&self.guest, caller.name());
+        let taken = self.connections.watch(&self.connection, caller.name());
         taken.map_err(|why| Refused::new(Code::Unavailable, why))?;
         self.watches.set(true);
         Ok(())
