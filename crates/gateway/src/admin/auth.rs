@@ -47,12 +47,12 @@ impl Caller {
         }
     }
 
-    /// Returns the author of a decision; `said` is the name that the operator states.
-    pub(super) fn author(&self, said: Option<String>) -> Result<String, Refused> {
+    /// Returns the author of a decision; `stated` is the name that the operator states.
+    pub(super) fn author(&self, stated: Option<String>) -> Result<String, Refused> {
         match self {
-            Self::Local => Ok(said.unwrap_or_default()),
-            Self::Named(operator) => match said {
-                Some(said) if said != operator.name() => Err(Refused::new(
+            Self::Local => Ok(stated.unwrap_or_default()),
+            Self::Named(operator) => match stated {
+                Some(stated) if stated != operator.name() => Err(Refused::new(
                     Code::Forbidden,
                     "`by` differs from the name in the token: omit `by`, or use a token with your \
                      own name",

@@ -9,8 +9,8 @@ use bywash_units::Span;
 
 use super::answer::{Answered, Refused, document};
 use super::auth::Caller;
+use super::input::word;
 use super::policy::unwritten;
-use super::said::word;
 use crate::decisions::elephants as decisions;
 use crate::decisions::watch::{MINUTE, before, capacities};
 use crate::process::wall_clock;

@@ -3,7 +3,7 @@
 //!
 //! The listener has its own thread, so that it answers while every worker is busy, and is never
 //! shed. `auth` controls access. The routes are declared in the table of `bywash_api`; each of them
-//! has its answer here. `said` parses requests, `answer` writes answers.
+//! has its answer here. `input` parses requests, `answer` writes answers.
 
 mod answer;
 mod auth;
@@ -12,11 +12,11 @@ mod console;
 mod elephants;
 mod held;
 mod history;
+mod input;
 mod kinds;
 mod lab;
 mod policy;
 mod requests;
-mod said;
 mod sampler;
 mod sessions;
 mod status;
@@ -46,7 +46,7 @@ pub(crate) use self::connections::MOST as MOST_CONNECTIONS;
 use self::connections::{AdminConnection, AdminConnections};
 use self::elephants::Verb;
 use self::held::Held;
-use self::said::{query, said};
+use self::input::{parse_body, query};
 use crate::client::{Handler, h1};
 use crate::connections::Phase;
 use crate::io::body::Body;
@@ -306,7 +306,7 @@ impl Operator {
             "/v1/elephants/{number}/answers" => kinds::answers(shared, parameter),
             "/v1/policy" => Ok(document(&policy::policy(shared))),
             "/v1/export" => Ok(document(&policy::export(shared))),
-            "/v1/audit" => Ok(document(&policy::audit(shared, said::limit(&asked)?))),
+            "/v1/audit" => Ok(document(&policy::audit(shared, input::limit(&asked)?))),
             "/v1/lab" => lab::list(shared).await,
             "/v1/lab/{name}" => lab::show(shared, parameter).await,
             _ => self.change(route, caller, parameter, request, body).await,
@@ -333,19 +333,20 @@ impl Operator {
         let shared = &self.shared;
         let verb = match route.path {
             "/v1/elephants/{number}/preview" => {
-                return elephants::preview(shared, parameter, said(request, body).await?);
+                return elephants::preview(shared, parameter, parse_body(request, body).await?);
             }
             "/v1/kinds/ask" => {
-                return elephants::ask(shared, caller, said(request, body).await?).await;
+                return elephants::ask(shared, caller, parse_body(request, body).await?).await;
             }
             "/v1/policy/class" => {
-                return policy::set_class(shared, caller, said(request, body).await?).await;
+                return policy::set_class(shared, caller, parse_body(request, body).await?).await;
             }
             "/v1/policy/{number}/undo" => {
-                return policy::undo(shared, caller, parameter, said(request, body).await?).await;
+                return policy::undo(shared, caller, parameter, parse_body(request, body).await?)
+                    .await;
             }
             "/v1/bypass" => {
-                return policy::set_bypass(shared, caller, said(request, body).await?).await;
+                return policy::set_bypass(shared, caller, parse_body(request, body).await?).await;
             }
             "/v1/elephants/{number}/approve" => Verb::Approve,
             "/v1/elephants/{number}/try" => Verb::Try,
@@ -354,7 +355,7 @@ impl Operator {
             // A test asks for every route of the table.
             _ => return Err(Refused::not_found("no handler answers this path")),
         };
-        elephants::decide(shared, caller, parameter, verb, said(request, body).await?).await
+        elephants::decide(shared, caller, parameter, verb, parse_body(request, body).await?).await
     }
 }
 

@@ -3,12 +3,12 @@
 
 use bywash_api::{Audit, ClassPolicy, Code, Exported, Policy, SetBypass, SetClass, Undo};
 use bywash_config::{ClassConfig, Mode};
-use bywash_control::{Mode as Said, NotOverridden, Overrides, Target, Word};
+use bywash_control::{Mode as ShownMode, NotOverridden, Overrides, Target, Word};
 use bywash_units::Span;
 
 use super::answer::{Answered, Refused, document};
 use super::auth::Caller;
-use super::said::{word, word_for};
+use super::input::{word, word_for};
 use super::status;
 use crate::decisions::overrides::{self, BYPASSED, is_less};
 use crate::process::wall_clock;
@@ -25,7 +25,7 @@ pub(super) fn policy(shared: &Shared) -> Policy {
         revision: overrides.get().revision(),
         file: config.file.as_ref().map(|file| file.display().to_string()),
         read_ms: settings.read,
-        mode: said(config.mode),
+        mode: shown_mode(config.mode),
         bypassed: shared.is_bypassed(),
         order: status::policy(&config.order),
         limit: status::policy(&config.engine.limit),
@@ -45,9 +45,9 @@ fn classes(settings: &Settings, overrides: &Overrides) -> Vec<ClassPolicy> {
         utility: class.class.utility.get(),
         patience_ms: class.patience.map(Span::as_millis),
         stoppable: class.class.stop.is_some(),
-        mode: said(class.mode),
+        mode: shown_mode(class.mode),
         percent: class.percent,
-        file_mode: said(*mode),
+        file_mode: shown_mode(*mode),
         file_percent: *percent,
         overridden: overrides.of_class(&class.class.name).map(|(one, ..)| one.number),
     };
@@ -55,10 +55,10 @@ fn classes(settings: &Settings, overrides: &Overrides) -> Vec<ClassPolicy> {
     classes.filter(|(class, _)| !class.is_removed).map(class).collect()
 }
 
-const fn said(mode: Mode) -> Said {
+const fn shown_mode(mode: Mode) -> ShownMode {
     match mode {
-        Mode::Observe => Said::Observe,
-        Mode::Enforce => Said::Enforce,
+        Mode::Observe => ShownMode::Observe,
+        Mode::Enforce => ShownMode::Enforce,
     }
 }
 

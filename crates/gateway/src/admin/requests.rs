@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 
 use super::answer::{Answered, Refused, document, fields};
 use super::auth::Credentials;
-use super::said::limit;
+use super::input::limit;
 use crate::request::reply::{Answer, Reply};
 use crate::shared::Shared;
 use crate::telemetry::request_log::Entry;
