@@ -58,7 +58,7 @@ impl Levels {
     }
 
     /// Reads the customer's level from a request's fields.
-    pub(crate) fn said(&self, fields: &Fields, is_trusted: bool) -> CustomerLevel {
+    pub(crate) fn customer_level(&self, fields: &Fields, is_trusted: bool) -> CustomerLevel {
         let Some(header) = &self.customer_header else { return CustomerLevel::Nothing };
         let mut values = fields.named(header.as_bytes());
         match (values.next(), values.next()) {
@@ -73,8 +73,8 @@ impl Levels {
 
     /// Returns the level of a request, from the level of its class and the one named for its
     /// customer.
-    pub(crate) fn level(&self, class: Option<Level>, said: CustomerLevel) -> Level {
-        let customer = match said {
+    pub(crate) fn level(&self, class: Option<Level>, claimed: CustomerLevel) -> Level {
+        let customer = match claimed {
             CustomerLevel::Level(level) => Some(level),
             CustomerLevel::Nothing | CustomerLevel::Unknown | CustomerLevel::Untrusted => None,
         };

@@ -80,7 +80,7 @@ pub(crate) async fn serve(
     if let Some(worth) = facts.token.worth {
         worker.shared.metrics.token_brought(worth);
     }
-    worker.shared.metrics.customer_said(facts.said);
+    worker.shared.metrics.count_customer_level(facts.customer_level);
     if let Some(doubt) = facts.doubt {
         worker.shared.metrics.forwarding_doubted(doubt);
     }

@@ -41,7 +41,7 @@ pub(crate) struct Facts {
     /// The client's own deadline.
     pub(crate) told: Told,
     /// The customer level that the request claims.
-    pub(crate) said: CustomerLevel,
+    pub(crate) customer_level: CustomerLevel,
     /// The service level of the request, if levels are configured.
     pub(crate) level: Option<Level>,
 }
@@ -90,12 +90,13 @@ pub(super) fn examine(
     };
     let told = Told::of(fields);
     let levels = settings.levels.as_ref();
-    let said = levels.map_or(CustomerLevel::Nothing, |levels| levels.said(fields, peer.is_trusted));
+    let customer_level = levels
+        .map_or(CustomerLevel::Nothing, |levels| levels.customer_level(fields, peer.is_trusted));
     // The greater level is the worse one.
     let level = levels.and_then(|levels| {
-        settings.classes(&request).map(|class| levels.level(class.level, said)).max()
+        settings.classes(&request).map(|class| levels.level(class.level, customer_level)).max()
     });
-    Facts { request, client, doubt, enforced, token, secure, safe, told, said, level }
+    Facts { request, client, doubt, enforced, token, secure, safe, told, customer_level, level }
 }
 
 /// The fields of a request, for the classifier.

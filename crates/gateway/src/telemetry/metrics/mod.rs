@@ -156,8 +156,8 @@ impl Metrics {
     }
 
     /// Counts the level that a request names for its customer.
-    pub(crate) fn customer_said(&self, said: CustomerLevel) {
-        self.levels.customer_said(said);
+    pub(crate) fn count_customer_level(&self, level: CustomerLevel) {
+        self.levels.count_customer_level(level);
     }
 
     pub(crate) fn malformed(&self, error: ParseError) {
