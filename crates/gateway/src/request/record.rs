@@ -142,7 +142,7 @@ impl Record {
 
     /// Returns until when the client waits for an answer to begin, if it has said so.
     pub(crate) fn client_waits_until(&self) -> Option<Time> {
-        self.facts.told.begins.map(|span| self.arrived + span)
+        self.facts.deadlines.begins.map(|span| self.arrived + span)
     }
 
     /// Returns when the request is stopped if it has not been answered, provided that its class and

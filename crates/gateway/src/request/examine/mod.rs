@@ -11,7 +11,7 @@ use bywash_engine::{AddressKey, AttemptKey, ClassId, Request as EngineRequest, S
 use bywash_message::{Fields, Request};
 use bywash_token::Moment;
 
-use super::client_deadline::Told;
+use super::client_deadline::Deadlines;
 use super::forwarded::Origin;
 use super::{Peer, forwarded, signals};
 use crate::identity::cookies;
@@ -39,7 +39,7 @@ pub(crate) struct Facts {
     /// The method is safe: it only retrieves something (RFC 9110 §9.2.1).
     pub(crate) safe: bool,
     /// The client's own deadline.
-    pub(crate) told: Told,
+    pub(crate) deadlines: Deadlines,
     /// The customer level that the request claims.
     pub(crate) customer_level: CustomerLevel,
     /// The service level of the request, if levels are configured.
@@ -88,7 +88,7 @@ pub(super) fn examine(
         rule: rule(shared, settings, request, class),
         ..treated
     };
-    let told = Told::of(fields);
+    let deadlines = Deadlines::of(fields);
     let levels = settings.levels.as_ref();
     let customer_level = levels
         .map_or(CustomerLevel::Nothing, |levels| levels.customer_level(fields, peer.is_trusted));
@@ -96,7 +96,18 @@ pub(super) fn examine(
     let level = levels.and_then(|levels| {
         settings.classes(&request).map(|class| levels.level(class.level, customer_level)).max()
     });
-    Facts { request, client, doubt, enforced, token, secure, safe, told, customer_level, level }
+    Facts {
+        request,
+        client,
+        doubt,
+        enforced,
+        token,
+        secure,
+        safe,
+        deadlines,
+        customer_level,
+        level,
+    }
 }
 
 /// The fields of a request, for the classifier.

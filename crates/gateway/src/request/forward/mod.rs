@@ -127,7 +127,7 @@ pub(super) async fn forward(
         let now = worker.shared.driver.now();
         load.is_sent(now, reused);
         let begins = stopped_at.map_or(Span::MAX, |at| at.since(now)).min(timeouts.response);
-        facts.told.write(&mut request.fields, sender.waited(now), begins, deadline.left());
+        facts.deadlines.write(&mut request.fields, sender.waited(now), begins, deadline.left());
         if let Some((levels, level)) = level {
             levels.tell(&mut request.fields, level);
         }
