@@ -19,7 +19,7 @@ use bywash_config::{HalfClose, Limits};
 use bywash_sentry::{Departure, Watch};
 use bywash_units::Span;
 
-use crate::connections::{Evicted, Held, Inbox, Phase, State, Told};
+use crate::connections::{Evicted, Eviction, Held, Inbox, Phase, State};
 
 /// The connections of one worker.
 pub(crate) struct Clients {
@@ -145,9 +145,9 @@ impl Clients {
     }
 
     /// Ends a connection that must make room, if it is still idle. Returns why it was ended.
-    pub(crate) fn evict(&self, told: &Told) -> Option<Evicted> {
-        let cause = told.cause()?;
-        let client = self.find(told.token())?;
+    pub(crate) fn evict(&self, eviction: &Eviction) -> Option<Evicted> {
+        let cause = eviction.cause()?;
+        let client = self.find(eviction.token())?;
         let State { phase, http2, .. } = client.state();
         client.set_action(if http2 && phase == Phase::Idle {
             CloseAction::MakeRoom

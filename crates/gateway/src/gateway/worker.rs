@@ -69,7 +69,7 @@ impl Drop for Serving {
 /// How a worker that had started has ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ended {
-    Told,
+    Stopped,
     /// A task without which it cannot serve has ended or panicked.
     Failed,
 }
@@ -82,7 +82,7 @@ pub(crate) fn run(mut start: Start, ready: &SyncSender<()>) -> io::Result<()> {
         let began = Instant::now();
         let ended = catch_unwind(AssertUnwindSafe(|| run_once(&mut start, ready)));
         match ended.unwrap_or(Ok(Ended::Failed)) {
-            Ok(Ended::Told) => break,
+            Ok(Ended::Stopped) => break,
             Err(error) if number == 0 => return Err(error),
             Ok(Ended::Failed) | Err(_) if *start.lifecycle.borrow() >= Lifecycle::Drains => break,
             Ok(Ended::Failed) => say_restart("one of its tasks has ended or panicked"),
@@ -142,7 +142,7 @@ async fn serve(start: &mut Start, ready: &SyncSender<()>) -> io::Result<Ended> {
     drop(accepting);
     clients.stop();
     drain(&clients, lifecycle).await;
-    Ok(Ended::Told)
+    Ok(Ended::Stopped)
 }
 
 /// Accepts connections. Dropping the listener ends it.
@@ -205,10 +205,10 @@ async fn poll_departed(mut departed: UnboundedReceiver<LocalFuture>) {
 /// Ends connections that are evicted.
 async fn evict(worker: Rc<Worker>, clients: Rc<Clients>) {
     loop {
-        for told in clients.inbox().next().await {
-            match clients.evict(&told) {
+        for eviction in clients.inbox().next().await {
+            match clients.evict(&eviction) {
                 Some(cause) => worker.shared.metrics.evicted(cause),
-                None => worker.shared.connections.stays(&told),
+                None => worker.shared.connections.stays(&eviction),
             }
         }
     }
