@@ -177,10 +177,10 @@ async fn connection(
     let ended = if opened.http2 {
         h1::Ended::Http2(opened.stream, opened.input)
     } else {
-        client.may_be_told(true);
+        client.may_get_response(true);
         h1::serve(opened.stream, opened.input, limits, &plane, plane.hold(0)).await
     };
-    client.may_be_told(false);
+    client.may_get_response(false);
     if let h1::Ended::Http2(stream, input) = ended {
         client.speaks_http2();
         Box::pin(h2::serve(stream, input, limits, Rc::new(plane))).await;

@@ -31,7 +31,7 @@ pub(super) async fn in_time<T>(
     client: &Client,
     mut opening: Pin<&mut impl Future<Output = T>>,
 ) -> Option<T> {
-    client.may_be_told(true);
+    client.may_get_response(true);
     let opened = poll_fn(|cx| {
         if client.is_too_slow() {
             return Poll::Ready(None);
@@ -39,7 +39,7 @@ pub(super) async fn in_time<T>(
         opening.as_mut().poll(cx).map(Some)
     });
     let opened = opened.await;
-    client.may_be_told(false);
+    client.may_get_response(false);
     opened
 }
 

@@ -45,7 +45,7 @@ pub(crate) struct Client {
     /// The connection's phase, and the value of the coarse clock when it began.
     held: Arc<Held>,
     /// The client can get a response that it is too slow.
-    may_be_told: Cell<bool>,
+    may_get_response: Cell<bool>,
     /// A disconnect takes effect later.
     postpones: Cell<bool>,
     /// The client has left while the effect was postponed.
@@ -101,7 +101,7 @@ impl Clients {
             }),
             waker: RefCell::new(None),
             held: Arc::clone(held),
-            may_be_told: Cell::new(false),
+            may_get_response: Cell::new(false),
             postpones: Cell::new(false),
             has_left: Cell::new(false),
             quarters: Rc::clone(&self.quarters),
@@ -180,8 +180,9 @@ impl Clients {
             Phase::Open if self.stopping.get() && lasted > LAST_IDLE => Some(CloseAction::End),
             Phase::Open | Phase::Head if lasted > in_quarters(limits.header_timeout) => {
                 // A client that got this response and has not left gets no second one.
-                let told = client.action.get() == CloseAction::TooSlow || !client.may_be_told.get();
-                Some(if told { CloseAction::End } else { CloseAction::TooSlow })
+                let responded =
+                    client.action.get() == CloseAction::TooSlow || !client.may_get_response.get();
+                Some(if responded { CloseAction::End } else { CloseAction::TooSlow })
             }
             Phase::Idle if lasted > idle_limit && !http2 => Some(CloseAction::End),
             Phase::Idle if lasted > idle_limit + GOODBYE => Some(CloseAction::End),
@@ -263,8 +264,8 @@ impl Client {
     }
 
     /// Sets whether the client can get a response that it is too slow before the connection ends.
-    pub(crate) fn may_be_told(&self, yes: bool) {
-        self.may_be_told.set(yes);
+    pub(crate) fn may_get_response(&self, yes: bool) {
+        self.may_get_response.set(yes);
     }
 
     fn departs(&self) {
