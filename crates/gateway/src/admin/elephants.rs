@@ -28,7 +28,7 @@ pub(super) fn list(shared: &Shared) -> Elephants {
         seen_s: findings.sight.seen().as_secs_f64(),
         missed: findings.sight.missed(),
         resources: findings.sight.looked(),
-        lanes: shared.elephants.lanes.told(),
+        lanes: shared.elephants.lanes.status(),
         kept: findings.book.is_saved(),
         elephants: entries.map(|entry| described(shared, entry, &throttled)).collect(),
     }
@@ -119,7 +119,7 @@ pub(super) async fn decide(
         };
         Ok(vec![note])
     });
-    told(shared, id, decided).await
+    document_of(shared, id, decided).await
 }
 
 /// Creates an entry for a kind that an operator asks for by its name.
@@ -140,11 +140,11 @@ pub(super) async fn ask(shared: &Shared, caller: &Caller, asked: Ask) -> Answere
         (number, note) = book.ask(wall_clock::now(), found, word)?;
         Ok(note.into_iter().collect())
     });
-    told(shared, number, decided).await
+    document_of(shared, number, decided).await
 }
 
 /// Returns the elephant after a decision, or why there was no decision.
-async fn told(
+async fn document_of(
     shared: &Shared,
     number: u32,
     decided: Result<Option<Version>, DecisionError<Undoable>>,
@@ -186,7 +186,7 @@ fn described(shared: &Shared, entry: &Entry, throttled: &[(RuleId, u32, u32)]) -
         proposed,
         effect,
         unpredicted,
-        lanes: holds_bytes.then(|| shared.elephants.lanes.told()),
+        lanes: holds_bytes.then(|| shared.elephants.lanes.status()),
         waiting: counts.map(|(_, waiting, _)| *waiting),
         running: counts.map(|(.., running)| *running),
         within: None,

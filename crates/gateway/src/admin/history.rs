@@ -76,9 +76,9 @@ async fn follow(
 ) {
     let mut seconds = shared.chronicle.follow();
     let mut wanted = seen.map(|seen| seen.saturating_add(1));
-    let mut told: Option<Revisions> = None;
+    let mut sent: Option<Revisions> = None;
     while credentials.is_good(&shared) {
-        for event in [rows(&shared, &mut wanted), changed(&shared, &mut told)].into_iter().flatten()
+        for event in [rows(&shared, &mut wanted), changed(&shared, &mut sent)].into_iter().flatten()
         {
             if events.send(event).await.is_err() {
                 return;
@@ -109,9 +109,9 @@ fn rows(shared: &Shared, wanted: &mut Option<u64>) -> Option<Bytes> {
 }
 
 /// Returns the revisions, if they have changed since they were last sent.
-fn changed(shared: &Shared, told: &mut Option<Revisions>) -> Option<Bytes> {
+fn changed(shared: &Shared, sent: &mut Option<Revisions>) -> Option<Bytes> {
     let now = status::revisions(shared);
-    (told.replace(now) != Some(now)).then(|| {
+    (sent.replace(now) != Some(now)).then(|| {
         let text = serde_json::to_string(&now).unwrap_or_default();
         Bytes::from(format!("event: changed\ndata: {text}\n\n"))
     })

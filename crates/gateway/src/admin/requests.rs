@@ -45,7 +45,7 @@ pub(super) fn explain(shared: &Shared, name: &str) -> Answered {
             all.len()
         ))
     })?;
-    let request = entry.told();
+    let request = entry.summary();
     let reason = request.life.as_ref().and_then(|life| life.reason.as_deref()).and_then(|name| {
         Reason::ALL.into_iter().find(|reason| reason.name() == name).map(Reason::explanation)
     });
@@ -81,8 +81,9 @@ pub(super) fn last(shared: &Shared, wanted: &BTreeMap<String, String>) -> Answer
     check(shared, wanted)?;
     let most = limit(wanted)?;
     let all = shared.request_log.last();
-    let told = all.iter().rev().map(|entry| entry.told()).filter(|request| is(request, wanted));
-    Ok(document(&Requests { remembered: all.len(), requests: told.take(most).collect() }))
+    let summaries =
+        all.iter().rev().map(|entry| entry.summary()).filter(|request| is(request, wanted));
+    Ok(document(&Requests { remembered: all.len(), requests: summaries.take(most).collect() }))
 }
 
 /// Streams every request that ends from now on and matches all of `wanted`, one per line.
@@ -135,7 +136,7 @@ async fn follow(
             _ = looks.tick() => if credentials.is_good(&shared) { continue } else { return },
         };
         let Some(entry) = entry else { return };
-        let request = entry.told();
+        let request = entry.summary();
         if !is(&request, &wanted) {
             continue;
         }

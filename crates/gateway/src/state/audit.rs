@@ -94,11 +94,11 @@ impl Notes {
 
     /// Returns up to `most` notes, newest first. A note whose decision is not saved says why.
     pub(crate) fn newest(&self, most: usize, writer: &StateWriter) -> Vec<Note> {
-        let told = |(note, version): &(Note, Option<Version>)| {
+        let with_reason = |(note, version): &(Note, Option<Version>)| {
             let unwritten = writer.why_unwritten(*version);
             Note { unwritten: unwritten.or_else(|| note.unwritten.clone()), ..note.clone() }
         };
-        self.last.iter().rev().take(most).map(told).collect()
+        self.last.iter().rev().take(most).map(with_reason).collect()
     }
 
     fn bound(&mut self) {

@@ -119,7 +119,7 @@ pub(crate) struct Memory {
     /// The highest level since the last line in the log.
     peak: AtomicU8,
     /// The level that the last line in the log named.
-    told: AtomicU8,
+    reported: AtomicU8,
 }
 
 impl Memory {
@@ -131,7 +131,7 @@ impl Memory {
             budget: AtomicUsize::new(budget),
             level: AtomicU8::new(0),
             peak: AtomicU8::new(0),
-            told: AtomicU8::new(0),
+            reported: AtomicU8::new(0),
         }
     }
 
@@ -207,8 +207,8 @@ impl Memory {
         self.look(self.used.load(Ordering::Relaxed));
         let level = self.level();
         let peak = Level::of(self.peak.swap(level as u8, Ordering::Relaxed)).max(level);
-        let told = Level::of(self.told.swap(level as u8, Ordering::Relaxed));
-        if peak == told && level == told {
+        let reported = Level::of(self.reported.swap(level as u8, Ordering::Relaxed));
+        if peak == reported && level == reported {
             return;
         }
         let mebibytes = |bytes: usize| bytes as u64 / MIB;

@@ -146,14 +146,14 @@ fn a_token_proves_a_path_for_its_session_and_shows_a_returning_visitor_in_any() 
         "token_keys = '{path}'\nsignals = ['cookie:cart', 'returning', 'referrer:a.example']"
     ));
     std::fs::remove_file(path).unwrap();
-    let told = |cookies: &str| {
+    let signals = |cookies: &str| {
         let request = desk.facts(&format!("GET /\nCookie: {cookies}")).request;
         (request.proven.bits(), request.signals.index())
     };
-    assert_eq!(told(&format!("sid=1; bywash={token}")), (0b1, 0b10));
-    assert_eq!(told(&format!("sid=2; cart=1; bywash={token}")), (0, 0b11));
-    assert_eq!(told("sid=1; cart=1"), (0, 0b1));
-    assert_eq!(told(&format!("sid=1; bywash=A{token}")), (0, 0));
+    assert_eq!(signals(&format!("sid=1; bywash={token}")), (0b1, 0b10));
+    assert_eq!(signals(&format!("sid=2; cart=1; bywash={token}")), (0, 0b11));
+    assert_eq!(signals("sid=1; cart=1"), (0, 0b1));
+    assert_eq!(signals(&format!("sid=1; bywash=A{token}")), (0, 0));
 }
 
 #[test]

@@ -113,7 +113,7 @@ impl Entry {
     }
 
     /// Returns the entry as operators and the log see it.
-    pub(crate) fn told(&self) -> Request {
+    pub(crate) fn summary(&self) -> Request {
         Request {
             time: self.time,
             client: self.client.to_string(),
@@ -125,8 +125,8 @@ impl Entry {
 
     fn life(&self, decided: &Decided) -> Life {
         let cut = self.message.len() > KEPT_MESSAGE;
-        let told = self.message.get(..KEPT_MESSAGE).unwrap_or(&self.message);
-        let (method, target) = told.split_once(' ').unwrap_or((told, ""));
+        let kept = self.message.get(..KEPT_MESSAGE).unwrap_or(&self.message);
+        let (method, target) = kept.split_once(' ').unwrap_or((kept, ""));
         let (decision, reason) = decided.verdict.words();
         Life {
             request: format!("{:016x}", self.name),
