@@ -203,11 +203,11 @@ fn whoever_has_words_of_its_own_is_told_what_is_decided() {
     let (upstream, folder) = (Upstream::echo(), tempfile::tempdir().unwrap());
     bywash_handover::save(folder.path(), "elephants", BOOK.as_bytes()).unwrap();
     let gateway = started(&upstream, folder.path());
-    let (sent, told) = std::sync::mpsc::channel();
-    gateway.gateway().tell_decisions(move |note| sent.send(note.clone()).unwrap());
+    let (sender, receiver) = std::sync::mpsc::channel();
+    gateway.gateway().tell_decisions(move |note| sender.send(note.clone()).unwrap());
     assert_eq!(decides(&gateway, "reject").status(), Some(200));
-    assert_eq!(told.try_recv().unwrap().why, "so");
-    assert!(told.try_recv().is_err());
+    assert_eq!(receiver.try_recv().unwrap().why, "so");
+    assert!(receiver.try_recv().is_err());
 }
 
 #[test]

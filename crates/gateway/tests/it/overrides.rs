@@ -65,8 +65,8 @@ fn a_class_is_enforced_for_a_while_and_then_as_the_file_says() {
     }
     assert_eq!(class(&policy(&gateway), "search")["mode"], "observe");
     let notes = document(&admin(gateway.admin(), "/v1/audit"))["notes"].clone();
-    let told: Vec<_> = notes.as_array().unwrap().iter().map(|note| &note["what"]).collect();
-    assert_eq!(told, ["ended", "overridden"]);
+    let kinds: Vec<_> = notes.as_array().unwrap().iter().map(|note| &note["what"]).collect();
+    assert_eq!(kinds, ["ended", "overridden"]);
     assert_eq!(
         [&notes[1]["by"], &notes[1]["why"], &notes[1]["class"]],
         ["ana", "too many", "search"]

@@ -244,8 +244,8 @@ fn invented_cookies_take_nothing_from_a_session_that_has_proven_something() {
     };
     assert_eq!((evicted("fresh"), evicted("proven")), (51.0, 0.0));
     assert_eq!(gateway.metric("bywash_sessions_over_quota_total"), 51.0);
-    let told = admin(gateway.admin(), "/v1/sessions").text();
-    assert!(told.contains("\"proven\":1,"), "{told}");
+    let text = admin(gateway.admin(), "/v1/sessions").text();
+    assert!(text.contains("\"proven\":1,"), "{text}");
     let [_running, mut newcomer] = crowd(&gateway, &calls);
     buyer.send(with_cookie("POST /pay", "buyer"));
     assert_eq!(reason(&newcomer.answer().unwrap()), "pushed_out");
