@@ -2,15 +2,16 @@
 //!
 //! `h1.rs` and `h2.rs` speak the two protocols with a client and hand each request to a
 //! [`Handler`]: the data plane's or the admin listener's. `opening.rs` handles the PROXY header and
-//! TLS, which come before HTTP. `watch.rs` detects disconnects and timeouts, `pace.rs` detects
-//! clients that send or read too slowly, and `flood.rs` detects HTTP/2 clients that only cost work.
+//! TLS, which come before HTTP. `watch.rs` detects disconnects and timeouts, `minimum_rate.rs`
+//! detects clients that send or read too slowly, and `flood.rs` detects HTTP/2 clients that only
+//! cost work.
 
 mod flood;
 pub(crate) mod h1;
 mod h2;
 mod linger;
+pub(crate) mod minimum_rate;
 mod opening;
-pub(crate) mod pace;
 mod permit;
 mod proxy_header;
 mod watch;
