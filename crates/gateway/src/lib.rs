@@ -72,7 +72,7 @@ mod telemetry;
 mod upstream;
 
 pub use error::{GatewayError, TooManyClasses};
-pub use gateway::{Files, Gateway, Inheritance, Pulse, Senses, prepare, start};
+pub use gateway::{Files, Gateway, Inheritance, Liveness, Senses, prepare, start};
 pub use process::memory::{Budget, budget};
 pub use telemetry::metrics::METRICS;
 pub use telemetry::traces::EXPORTS_TRACES;

@@ -59,13 +59,13 @@ pub struct Gateway {
 /// The heartbeats of the workers. The operators' thread is not among them: requests are served
 /// without it, and a restart would end them.
 #[derive(Debug)]
-pub struct Pulse {
+pub struct Liveness {
     beats: Vec<Arc<AtomicU64>>,
     /// The slowest worker's count at the last check.
     last: u64,
 }
 
-impl Pulse {
+impl Liveness {
     /// Returns whether every worker's event loop has turned since the last call. Does not block.
     pub fn is_alive(&mut self) -> bool {
         let slowest = self.beats.iter().map(|beat| beat.load(Ordering::Relaxed)).min();
@@ -281,8 +281,8 @@ impl Gateway {
     }
 
     /// Returns a handle for the thread that feeds the watchdog.
-    pub fn pulse(&self) -> Pulse {
-        Pulse { beats: self.heartbeats.clone(), last: 0 }
+    pub fn liveness(&self) -> Liveness {
+        Liveness { beats: self.heartbeats.clone(), last: 0 }
     }
 
     /// Puts another configuration in force. Requests that run and wait go on; new ones begin under
