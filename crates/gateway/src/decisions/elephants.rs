@@ -37,8 +37,8 @@ pub(super) fn open(shared: &Shared, directory: Option<&Path>) {
 /// Puts the rules of the configuration file in force.
 pub(crate) fn configured(shared: &Shared) {
     let settings = shared.settings();
-    let said: Vec<Written> = settings.config.elephants.throttles.iter().map(written).collect();
-    let decided = decide(shared, |book| book.file_says(wall_clock::now(), &said));
+    let rules: Vec<Written> = settings.config.elephants.throttles.iter().map(written).collect();
+    let decided = decide(shared, |book| book.file_says(wall_clock::now(), &rules));
     if let Err(why) = decided {
         say(format_args!("the [throttle] rules of the configuration file are not in force: {why}"));
     }

@@ -191,7 +191,7 @@ fn write_session(text: &mut String, session: &Remembered) {
 /// The fields that [`write()`] writes. All are small but the history, which is left as text.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Written<'t> {
+struct SavedState<'t> {
     format: Value,
     secret: Value,
     pace: Value,
@@ -220,14 +220,14 @@ fn read_history(text: &RawValue) -> History {
 impl Learned {
     /// Returns `None` if the bytes are not in the format of [`write()`].
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
-        let written: Written<'_> = serde_json::from_slice(bytes).ok()?;
-        if written.format != FORMAT {
+        let saved: SavedState<'_> = serde_json::from_slice(bytes).ok()?;
+        if saved.format != FORMAT {
             return None;
         }
         let number = |value: &Value| value.as_u64();
-        let (secret, pace) = (&written.secret, &written.pace);
+        let (secret, pace) = (&saved.secret, &saved.pace);
         // Earlier versions of bywash wrote no counts.
-        let counts = written.counts.as_ref().map_or(Some(Vec::new()), |counts| {
+        let counts = saved.counts.as_ref().map_or(Some(Vec::new()), |counts| {
             counts.as_array()?.iter().map(read_known).collect::<Option<_>>()
         });
         let mean = Span::from_nanos(number(&pace[0])?);
@@ -242,14 +242,14 @@ impl Learned {
         Some(Self {
             secret: Secret(number(&secret[0])?, number(&secret[1])?),
             pace: Pace::new(mean, u32::try_from(number(&pace[1])?).ok()?),
-            at: number(&written.at)?,
-            classes: written.classes.as_array()?.iter().map(name).collect::<Option<_>>()?,
+            at: number(&saved.at)?,
+            classes: saved.classes.as_array()?.iter().map(name).collect::<Option<_>>()?,
             counts: counts?,
             // Earlier versions wrote no signals either.
-            signals: written.signals.as_ref().map_or(Some((0, Vec::new())), read_signals)?,
-            sessions: written.sessions.as_array()?.iter().map(session).collect::<Option<_>>()?,
-            session_cookie: written.session_cookie,
-            history: written.history.map_or_else(History::default, read_history),
+            signals: saved.signals.as_ref().map_or(Some((0, Vec::new())), read_signals)?,
+            sessions: saved.sessions.as_array()?.iter().map(session).collect::<Option<_>>()?,
+            session_cookie: saved.session_cookie,
+            history: saved.history.map_or_else(History::default, read_history),
         })
     }
 
