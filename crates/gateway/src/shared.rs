@@ -19,7 +19,7 @@ use crate::state::audit::Audit;
 use crate::state::stored::Stored;
 use crate::state::writer::StateWriter;
 use crate::static_files::{FileKey, Shows, StaticFiles};
-use crate::telemetry::history::Chronicle;
+use crate::telemetry::history::HistoryRecorder;
 use crate::telemetry::metrics::Metrics;
 use crate::telemetry::request_log::RequestLog;
 
@@ -31,7 +31,7 @@ pub(crate) struct Shared {
     /// The causes of the load, and the rules against them.
     pub(crate) elephants: Elephants,
     /// The recorded history.
-    pub(crate) chronicle: Chronicle,
+    pub(crate) history_recorder: HistoryRecorder,
     /// Decisions with author and reason.
     pub(crate) audit: Audit,
     /// Saves decisions.
@@ -97,7 +97,7 @@ impl Shared {
             metrics,
             request_log,
             elephants: Elephants::new(),
-            chronicle: Chronicle::new(),
+            history_recorder: HistoryRecorder::new(),
             audit: Audit::default(),
             state_writer: StateWriter::new(),
             overrides: Mutex::default(),

@@ -39,7 +39,7 @@ pub(super) fn history(shared: &Shared, wanted: &BTreeMap<String, String>) -> Ans
         Some(Ok(from)) => from,
         Some(Err(_)) => return Err(Refused::invalid("`from` must be the number of a row")),
     };
-    let columns = shared.chronicle.history().columns(range, from);
+    let columns = shared.history_recorder.history().columns(range, from);
     Ok(document(&columns))
 }
 
@@ -65,7 +65,8 @@ pub(super) fn events(shared: &Arc<Shared>, request: &Request, credentials: Crede
 /// Returns the number of the last second that the client has seen, if it is of this epoch.
 fn seen(shared: &Shared, id: &[u8]) -> Option<u64> {
     let (epoch, number) = std::str::from_utf8(id).ok()?.split_once('-')?;
-    (u32::from_str_radix(epoch, 16) == Ok(shared.chronicle.epoch)).then(|| number.parse().ok())?
+    (u32::from_str_radix(epoch, 16) == Ok(shared.history_recorder.epoch))
+        .then(|| number.parse().ok())?
 }
 
 async fn follow(
@@ -74,7 +75,7 @@ async fn follow(
     credentials: Credentials,
     events: mpsc::Sender<Bytes>,
 ) {
-    let mut seconds = shared.chronicle.follow();
+    let mut seconds = shared.history_recorder.follow();
     let mut wanted = seen.map(|seen| seen.saturating_add(1));
     let mut sent: Option<Revisions> = None;
     while credentials.is_good(&shared) {
@@ -94,18 +95,18 @@ async fn follow(
 /// Returns the rows that the client has not seen, if there are any, and advances `wanted`.
 fn rows(shared: &Shared, wanted: &mut Option<u64>) -> Option<Bytes> {
     // All clients that have seen the second before get the very same bytes.
-    if let Some((number, event)) = shared.chronicle.newest()
+    if let Some((number, event)) = shared.history_recorder.newest()
         && *wanted == Some(number)
     {
         *wanted = Some(number + 1);
         return Some(event);
     }
-    let columns = shared.chronicle.history().columns(Range::Seconds, wanted.unwrap_or(0));
+    let columns = shared.history_recorder.history().columns(Range::Seconds, wanted.unwrap_or(0));
     let (first, last) = (*columns.number.first()?, *columns.number.last()?);
     // If the wanted row is gone, everything is sent.
     let name = if *wanted == Some(first) { "seconds" } else { "anew" };
     *wanted = Some(last + 1);
-    Some(event(shared.chronicle.epoch, name, &columns))
+    Some(event(shared.history_recorder.epoch, name, &columns))
 }
 
 /// Returns the revisions, if they have changed since they were last sent.

@@ -23,7 +23,7 @@ pub(super) async fn sample(shared: &Shared) {
     loop {
         seconds.tick().await;
         shared.memory.tick(usize::try_from(sockets.read()).unwrap_or(0));
-        shared.chronicle.read(reading(shared));
+        shared.history_recorder.read(reading(shared));
     }
 }
 

@@ -22,7 +22,7 @@ use crate::process::wall_clock::unix_ms;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::state::quarantine::Inherited;
-use crate::telemetry::history::Chronicle;
+use crate::telemetry::history::HistoryRecorder;
 
 /// The format of the bytes. Bytes in another format are not read.
 const FORMAT: u64 = 1;
@@ -108,17 +108,17 @@ pub(crate) fn write(shared: &Shared, settings: &Settings, reader: For) -> Vec<u8
         let directory = state.map(|state| Inherited::place(&state.directory));
         rest["decided_in"] = directory.as_deref().and_then(Path::to_str).into();
     }
-    let history = with_history(rest.to_string(), &shared.chronicle);
+    let history = with_history(rest.to_string(), &shared.history_recorder);
     with_sessions(history, &sessions, MOST_STATE as usize).into_bytes()
 }
 
 /// Adds the history to the object `rest`. It works on text: as JSON values that many numbers would
 /// take fifty times the memory.
-fn with_history(rest: String, chronicle: &Chronicle) -> String {
+fn with_history(rest: String, history_recorder: &HistoryRecorder) -> String {
     let mut text = rest;
     text.pop();
     let columns = |range| {
-        let columns = chronicle.history().columns(range, 0);
+        let columns = history_recorder.history().columns(range, 0);
         serde_json::to_string(&columns).expect("made of numbers, texts and names")
     };
     let (seconds, minutes) = (columns(Range::Seconds), columns(Range::Minutes));
@@ -281,7 +281,7 @@ impl Learned {
         if let (Some(cookie), Some(name)) = (&settings.session_cookie, session_cookie) {
             cookie.takes_over(&name);
         }
-        shared.chronicle.restore(history);
+        shared.history_recorder.restore(history);
         shared.driver.restore(Knowledge { sessions, pace, counts, signals })
     }
 
