@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "what a test sets up itself may panic like the test")]
 
 use bywash_token::{
-    Claims, Day, Holder, KeyFault, Keys, LONGEST, Mark, Marks, Moment, Refusal, Secret, Secrets,
-    SessionName, Text, open, seal,
+    Claims, Day, Holder, KeyFault, Keys, LONGEST, Mark, Marks, Refusal, Secret, Secrets,
+    SessionName, Text, UnixTime, open, seal,
 };
 use bywash_units::Span;
 use proptest::prelude::*;
@@ -26,8 +26,8 @@ fn keys(number: u8) -> Keys {
     Keys::new(&Secrets::fresh(secret(number)))
 }
 
-fn at(second: u64) -> Moment {
-    Moment::from_millis((1_800_000_000 + second) * 1000)
+fn at(second: u64) -> UnixTime {
+    UnixTime::from_millis((1_800_000_000 + second) * 1000)
 }
 
 fn claims(keys: &Keys, classes: &[&str]) -> Claims {
@@ -42,7 +42,7 @@ fn token(keys: &Keys, classes: &[&str]) -> Text {
     seal(keys, &claims(keys, classes))
 }
 
-fn refusal(keys: &Keys, text: &[u8], now: Moment, holder: &Holder<'_>) -> Option<Refusal> {
+fn refusal(keys: &Keys, text: &[u8], now: UnixTime, holder: &Holder<'_>) -> Option<Refusal> {
     open(keys, text).and_then(|opened| opened.proves(now, TTL, holder).map(|_| ())).err()
 }
 
@@ -116,7 +116,7 @@ fn that_somebody_has_ordered_outlives_the_session_by_a_season_and_no_more() {
     let ordered_after = |days: u64| opened.ordered(at(days * 86_400), SEASON);
     assert_eq!((ordered_after(0), ordered_after(90)), (claims.ordered, claims.ordered));
     assert_eq!(ordered_after(91), None);
-    assert_eq!(opened.ordered(Moment::from_millis(1_700_000_000_000), SEASON), None);
+    assert_eq!(opened.ordered(UnixTime::from_millis(1_700_000_000_000), SEASON), None);
     let never = token(&keys, &["confirm"]);
     assert_eq!(open(&keys, never.as_bytes()).unwrap().ordered(at(0), SEASON), None);
 }
@@ -213,7 +213,7 @@ fn any_claims() -> impl Strategy<Value = Claims> {
     let names = prop::collection::vec("[a-z]{1,8}", 0..70);
     (0..4_000_000_000_u64, any::<[u8; 8]>(), names, any::<bool>()).prop_map(
         |(second, session, names, ordered)| {
-            let now = Moment::from_millis(second * 1000);
+            let now = UnixTime::from_millis(second * 1000);
             let mut claims = Claims::new(now, SessionName(session));
             for name in &names {
                 claims.served.insert(Mark::of(name));

@@ -4,7 +4,7 @@
 
 use bywash_token::level::LONGEST;
 use bywash_token::{
-    Keys, LevelKeys, LevelRefusal, Moment, Secret, Secrets, is_level_name, open, read_level,
+    Keys, LevelKeys, LevelRefusal, Secret, Secrets, UnixTime, is_level_name, open, read_level,
     sign_level,
 };
 use bywash_units::Span;
@@ -25,11 +25,11 @@ fn keys(number: u8) -> LevelKeys {
     LevelKeys::new(&secrets(number))
 }
 
-fn at(second: u64) -> Moment {
-    Moment::from_millis((1_800_000_000 + second) * 1000)
+fn at(second: u64) -> UnixTime {
+    UnixTime::from_millis((1_800_000_000 + second) * 1000)
 }
 
-fn signed(keys: &LevelKeys, level: &str, now: Moment) -> Vec<u8> {
+fn signed(keys: &LevelKeys, level: &str, now: UnixTime) -> Vec<u8> {
     sign_level(keys, level, now).unwrap().as_bytes().to_vec()
 }
 
@@ -161,7 +161,7 @@ fn any_name() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn what_is_signed_can_be_read(name in any_name(), seconds in 0..u64::MAX / 1000) {
-        let (keys, now) = (keys(3), Moment::from_millis(seconds * 1000));
+        let (keys, now) = (keys(3), UnixTime::from_millis(seconds * 1000));
         let text = signed(&keys, &name, now);
         prop_assert!(text.len() <= LONGEST && text.iter().all(u8::is_ascii_graphic));
         prop_assert_eq!(read_level(&keys, &text, now, Span::ZERO), Ok(name.as_str()));

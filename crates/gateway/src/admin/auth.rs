@@ -23,7 +23,7 @@ use std::net::IpAddr;
 use bywash_api::{Access, Code, Proof};
 use bywash_message::Request;
 use bywash_token::operator::{Operator, OperatorKeys, Unproven, read};
-use bywash_token::{Moment, Secrets};
+use bywash_token::{Secrets, UnixTime};
 use http::Method;
 
 use super::answer::{Answered, Refused, document};
@@ -157,7 +157,7 @@ fn proven(shared: &Shared, token: Option<&[u8]>) -> Result<Operator, Refused> {
                    FILE";
         unauthorised(why.to_owned())
     })?;
-    read(&keys, token, Moment::from_millis(unix_ms())).map_err(|why| match why {
+    read(&keys, token, UnixTime::from_millis(unix_ms())).map_err(|why| match why {
         Unproven::Over => {
             Refused::new(Code::Expired, "the token has expired: `bywash console` makes a new one")
         }

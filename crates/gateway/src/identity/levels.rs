@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use bywash_config::{Config, Level};
 use bywash_message::Fields;
-use bywash_token::{Moment, sign_level};
+use bywash_token::{UnixTime, sign_level};
 
 use crate::process::wall_clock::unix_ms;
 use crate::telemetry::metrics::{CustomerLevel, LevelMetrics, Metrics};
@@ -90,7 +90,7 @@ impl Levels {
 
     /// Sets the field for the application, signed now.
     pub(crate) fn tell(&self, fields: &mut Fields, level: Level) {
-        let now = Moment::from_millis(unix_ms());
+        let now = UnixTime::from_millis(unix_ms());
         let text = sign_level(&self.config.keys, self.name(level), now);
         let text = text.expect("the configuration has seen that it is a level's name");
         fields.set(FIELD, text.as_bytes());

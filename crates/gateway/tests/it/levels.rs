@@ -226,7 +226,7 @@ fn it_is_signed_when_it_is_sent_and_not_when_it_came() {
     let read = |lifetime| read_level(&keys.level_keys(), text.as_bytes(), seconds_ago(0), lifetime);
     assert_eq!(read(LIFETIME), Ok("high"));
     let signed: u64 = text.split(';').nth(1).unwrap().parse().unwrap();
-    assert!(bywash_token::Moment::from_millis(signed * 1000) > came, "{text}");
+    assert!(bywash_token::UnixTime::from_millis(signed * 1000) > came, "{text}");
     let gone = read_level(&keys.level_keys(), text.as_bytes(), seconds_ago(120), LIFETIME);
     assert_eq!(gone, Err(LevelRefusal::FromTheFuture));
 }

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use bywash_token::{Claims, Holder, Keys, LevelKeys, Mark, Moment, Secret, Secrets, open, seal};
+use bywash_token::{Claims, Holder, Keys, LevelKeys, Mark, Secret, Secrets, UnixTime, open, seal};
 use bywash_units::Span;
 
 use crate::http2::{Http2, request};
@@ -86,9 +86,9 @@ impl KeyFile {
     }
 }
 
-pub(crate) fn seconds_ago(seconds: u64) -> Moment {
+pub(crate) fn seconds_ago(seconds: u64) -> UnixTime {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64;
-    Moment::from_millis(now - seconds * 1000)
+    UnixTime::from_millis(now - seconds * 1000)
 }
 
 fn with_cookie(request: &str, cookie: &str) -> String {

@@ -9,7 +9,7 @@ use bywash_engine::RuleId;
 use bywash_engine::classify::{Asked, HasField};
 use bywash_engine::{AddressKey, AttemptKey, ClassId, Request as EngineRequest, SessionKey, Tier};
 use bywash_message::{Fields, Request};
-use bywash_token::Moment;
+use bywash_token::UnixTime;
 
 use super::client_deadline::Deadlines;
 use super::forwarded::Origin;
@@ -140,7 +140,7 @@ fn session_cookie(settings: &Settings) -> Option<&str> {
 fn shown(settings: &Settings, fields: &Fields, cookie: Option<&[u8]>, gives: bool) -> Shown {
     let Some(tokens) = &settings.tokens else { return Shown::default() };
     let token = cookies::brought(fields, tokens.cookie());
-    tokens.shown(Moment::from_millis(unix_ms()), token, cookie, gives)
+    tokens.shown(UnixTime::from_millis(unix_ms()), token, cookie, gives)
 }
 
 /// Returns the cookie of the session that a response begins.

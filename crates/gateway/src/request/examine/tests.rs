@@ -130,7 +130,7 @@ fn with_token(name: &str) -> (String, String) {
     let path = std::env::temp_dir().join(format!("bywash-{}-{name}.keys", std::process::id()));
     std::fs::write(&path, secrets.to_text()).unwrap();
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
-    let (keys, now) = (Keys::new(&secrets), Moment::from_millis(unix_ms()));
+    let (keys, now) = (Keys::new(&secrets), UnixTime::from_millis(unix_ms()));
     let mut claims = Claims::new(now, keys.session(&Holder::Cookie(b"1")));
     claims.served.insert(Mark::of("list"));
     claims.ordered = now.day();
