@@ -84,10 +84,10 @@ impl LevelKeys {
         Self { first: key(first), second: second.map(key) }
     }
 
-    /// Returns whether one of the keys has signed `said`.
-    fn verify(&self, said: &[u8], tag: &[u8]) -> bool {
+    /// Returns whether one of the keys has signed `payload`.
+    fn verify(&self, payload: &[u8], tag: &[u8]) -> bool {
         let all = std::iter::once(&self.first).chain(&self.second);
-        all.into_iter().any(|key| hmac::verify(key, said, tag).is_ok())
+        all.into_iter().any(|key| hmac::verify(key, payload, tag).is_ok())
     }
 }
 
@@ -202,8 +202,8 @@ pub fn read_level<'t>(
     if text.len() > LONGEST {
         return Err(LevelRefusal::TooLong);
     }
-    let (said, level, signed, tag) = parts(text).ok_or(LevelRefusal::Malformed)?;
-    if !keys.verify(said, &tag) {
+    let (payload, level, signed, tag) = parts(text).ok_or(LevelRefusal::Malformed)?;
+    if !keys.verify(payload, &tag) {
         return Err(LevelRefusal::Forged);
     }
     match now.since(signed) {
@@ -216,14 +216,14 @@ pub fn read_level<'t>(
 /// Splits a text into what was signed, the level, the time, and the signature.
 fn parts(text: &[u8]) -> Option<(&[u8], &str, UnixTime, [u8; TAG])> {
     let (rest, signature) = text.split_last_chunk::<TAG_TEXT>()?;
-    let said = rest.strip_suffix(b";")?;
-    let end = said.iter().position(|byte| *byte == b';')?;
-    let level = std::str::from_utf8(&said[..end]).ok().filter(|name| is_level_name(name))?;
-    let digits = &said[end + 1..];
+    let payload = rest.strip_suffix(b";")?;
+    let end = payload.iter().position(|byte| *byte == b';')?;
+    let level = std::str::from_utf8(&payload[..end]).ok().filter(|name| is_level_name(name))?;
+    let digits = &payload[end + 1..];
     let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
     let seconds = std::str::from_utf8(digits).ok().filter(|_| is_number)?.parse().ok()?;
     let mut tag = [0; TAG + 1];
     let length = URL_SAFE_NO_PAD.decode_slice(signature, &mut tag).ok()?;
     let tag = tag[..length].try_into().ok()?;
-    Some((said, level, UnixTime::from_seconds(seconds), tag))
+    Some((payload, level, UnixTime::from_seconds(seconds), tag))
 }

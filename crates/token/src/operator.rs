@@ -66,9 +66,9 @@ impl OperatorKeys {
         hmac::verify(&self.shows, format!("{nonce} {place}").as_bytes(), &tag).is_ok()
     }
 
-    fn verify(&self, said: &[u8], tag: &[u8]) -> bool {
+    fn verify(&self, payload: &[u8], tag: &[u8]) -> bool {
         let all = std::iter::once(&self.first).chain(&self.second);
-        all.into_iter().any(|key| hmac::verify(key, said, tag).is_ok())
+        all.into_iter().any(|key| hmac::verify(key, payload, tag).is_ok())
     }
 }
 
@@ -115,9 +115,9 @@ pub enum Unproven {
 pub fn sign(keys: &OperatorKeys, operator: &Operator, until: UnixTime) -> String {
     let may = if operator.decides { 'd' } else { 'r' };
     let name = URL_SAFE_NO_PAD.encode(operator.name.as_bytes());
-    let said = format!("v1.{}.{may}.{name}", until.seconds().saturating_mul(1000));
-    let tag = URL_SAFE_NO_PAD.encode(hmac::sign(&keys.first, said.as_bytes()));
-    format!("{said}.{tag}")
+    let payload = format!("v1.{}.{may}.{name}", until.seconds().saturating_mul(1000));
+    let tag = URL_SAFE_NO_PAD.encode(hmac::sign(&keys.first, payload.as_bytes()));
+    format!("{payload}.{tag}")
 }
 
 /// Returns the operator that a token names.
@@ -126,12 +126,12 @@ pub fn sign(keys: &OperatorKeys, operator: &Operator, until: UnixTime) -> String
 /// If the token proves nothing now. Before the signature is verified, only its length is looked at.
 pub fn read(keys: &OperatorKeys, text: &[u8], now: UnixTime) -> Result<Operator, Unproven> {
     let text = std::str::from_utf8(text).ok().filter(|text| text.len() <= LONGEST);
-    let (said, tag) = text.and_then(|text| text.rsplit_once('.')).ok_or(Unproven::Malformed)?;
+    let (payload, tag) = text.and_then(|text| text.rsplit_once('.')).ok_or(Unproven::Malformed)?;
     let tag = URL_SAFE_NO_PAD.decode(tag).map_err(|_| Unproven::Malformed)?;
-    if !keys.verify(said.as_bytes(), &tag) {
+    if !keys.verify(payload.as_bytes(), &tag) {
         return Err(Unproven::Forged);
     }
-    let parts: Vec<&str> = said.split('.').collect();
+    let parts: Vec<&str> = payload.split('.').collect();
     let ["v1", until, may @ ("d" | "r"), name] = parts[..] else { return Err(Unproven::Malformed) };
     let until: u64 = until.parse().map_err(|_| Unproven::Malformed)?;
     let name = URL_SAFE_NO_PAD.decode(name).ok().and_then(|name| String::from_utf8(name).ok());

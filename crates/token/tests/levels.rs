@@ -103,13 +103,13 @@ fn the_same_secret_in_both_files_is_found_and_signs_neither_for_the_other() {
 fn what_is_no_level_is_told_apart() {
     let keys = keys(1);
     let text = signed(&keys, "high", at(0));
-    let (said, tag) = text.split_at(text.len() - 43);
-    let with = |said: &str| [said.as_bytes(), tag].concat();
+    let (payload, tag) = text.split_at(text.len() - 43);
+    let with = |payload: &str| [payload.as_bytes(), tag].concat();
     for bad in [
         Vec::new(),
         b"high".to_vec(),
         tag.to_vec(),
-        said.to_vec(),
+        payload.to_vec(),
         with("high;1800000000"),
         with(";1800000000;"),
         with("high;;"),
@@ -129,7 +129,7 @@ fn what_is_no_level_is_told_apart() {
         with("low;1800000000;"),
         with("high;1800000001;"),
         with("high;01800000000;"),
-        [said, [b'A'; 43].as_slice()].concat(),
+        [payload, [b'A'; 43].as_slice()].concat(),
     ] {
         assert_eq!(read(&keys, &forged, 0), Err(LevelRefusal::Forged));
     }

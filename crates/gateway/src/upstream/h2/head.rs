@@ -86,10 +86,11 @@ mod tests {
 
     #[test]
     fn what_a_uri_may_not_hold_is_escaped_and_nothing_else_changes() {
-        let said = |target| head("a", target).unwrap().path_and_query().unwrap().to_string();
-        assert_eq!(said("/?q=\"x\"&r=<b>"), "/?q=%22x%22&r=%3Cb%3E");
-        assert_eq!(said("/a%3Cb?{|}^`\\'[]~%zz"), "/a%3Cb?{|}^`\\'[]~%zz");
-        assert_eq!(said("*"), "*");
+        let path_and_query =
+            |target| head("a", target).unwrap().path_and_query().unwrap().to_string();
+        assert_eq!(path_and_query("/?q=\"x\"&r=<b>"), "/?q=%22x%22&r=%3Cb%3E");
+        assert_eq!(path_and_query("/a%3Cb?{|}^`\\'[]~%zz"), "/a%3Cb?{|}^`\\'[]~%zz");
+        assert_eq!(path_and_query("*"), "*");
     }
 
     #[test]
