@@ -137,8 +137,8 @@ fn what_was_undone_does_not_come_back_from_a_folder_of_before() {
     bywash_handover::save(first.path(), "elephants", BOOK.as_bytes()).unwrap();
     let gateway = keeps(first.path()).start();
     let bypass = |on: bool| {
-        let said = json!({ "on": on, "why": "so" });
-        assert_eq!(says(&gateway, "/v1/bypass", &said).status(), Some(200));
+        let body = json!({ "on": on, "why": "so" });
+        assert_eq!(says(&gateway, "/v1/bypass", &body).status(), Some(200));
     };
     assert_eq!(decides(&gateway, "reject").status(), Some(200));
     bypass(true);
@@ -217,8 +217,8 @@ fn what_overrides_the_file_goes_the_same_way() {
     let with =
         Setup::before(&upstream).set("state.directory", &format!("'{}'", folder.path().display()));
     let gateway = without.start();
-    let said = json!({ "on": true, "why": "so", "for": "1h" });
-    assert_eq!(says(&gateway, "/v1/bypass", &said).status(), Some(200));
+    let body = json!({ "on": true, "why": "so", "for": "1h" });
+    assert_eq!(says(&gateway, "/v1/bypass", &body).status(), Some(200));
     let handed = gateway.gateway().learned();
     let nothing = without.start().gateway().learned();
     drop(gateway);

@@ -293,8 +293,8 @@ fn write_the_golden_files() {
     calls.next().answer("");
     visitor.answer().unwrap();
     gateway.is_idle_again();
-    let says = |path: &str, said: Value| {
-        assert_eq!(crate::operator::says(&gateway, path, &said).status(), Some(200), "{path}");
+    let says = |path: &str, body: Value| {
+        assert_eq!(crate::operator::says(&gateway, path, &body).status(), Some(200), "{path}");
     };
     says("/v1/elephants/1/approve", json!({ "why": "a crowd", "for": "24h" }));
     says(

@@ -359,10 +359,13 @@ fn an_error_and_what_a_cache_may_keep_bring_no_token() {
         let gateway = keys.shop(&upstream).start();
         let answer = gateway.sends(with_cookie("GET /p/1", "sid=1")).answer().unwrap();
         assert_eq!(token(&answer).is_some(), brings, "{head}");
-        let said = answer.all("cache-control").join(", ");
-        let is_private = said.contains("private") || said.contains("no-store");
-        assert!(!brings || is_private, "{head}: {said}");
-        assert!(brings || head.contains("Cache-Control") != said.is_empty(), "{head}: {said}");
+        let cache_control = answer.all("cache-control").join(", ");
+        let is_private = cache_control.contains("private") || cache_control.contains("no-store");
+        assert!(!brings || is_private, "{head}: {cache_control}");
+        assert!(
+            brings || head.contains("Cache-Control") != cache_control.is_empty(),
+            "{head}: {cache_control}"
+        );
     }
 }
 
