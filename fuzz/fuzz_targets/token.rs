@@ -5,8 +5,8 @@
 #![no_main]
 
 use bywash_token::{
-    Claims, Holder, KeyFault, Keys, LONGEST, Mark, Secret, Secrets, SessionName, UnixTime, open,
-    seal,
+    Claims, Holder, KeyFileError, Keys, LONGEST, Mark, Secret, Secrets, SessionName, UnixTime,
+    open, seal,
 };
 use bywash_units::Span;
 use libfuzzer_sys::fuzz_target;
@@ -22,7 +22,7 @@ fuzz_target!(|bytes: &[u8]| {
     {
         assert_eq!(Secrets::parse(&secrets.to_text()).as_ref(), Ok(&secrets));
         let rotated = Secrets::rotated(text, &Secret::from_bytes([8; 32])).expect("it was read");
-        assert!(matches!(Secrets::parse(&rotated), Ok(_) | Err(KeyFault::Same)));
+        assert!(matches!(Secrets::parse(&rotated), Ok(_) | Err(KeyFileError::Same)));
     }
 
     let Some((head, rest)) = bytes.split_first_chunk::<16>() else { return };

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bywash_files::Unreadable;
-use bywash_token::{KeyFault, LevelKeys, LevelRefusal, Secrets, UnixTime, read_level};
+use bywash_token::{KeyFileError, LevelKeys, LevelRefusal, Secrets, UnixTime, read_level};
 use bywash_units::Span;
 use parking_lot::{Mutex, RwLock};
 
@@ -56,7 +56,7 @@ pub enum GatewayError {
         /// The path of the file.
         path: String,
         /// The cause.
-        cause: KeyFault,
+        cause: KeyFileError,
     },
 }
 

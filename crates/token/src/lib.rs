@@ -43,7 +43,7 @@ mod refusal;
 mod seal;
 
 pub use claims::{Claims, Day, Mark, Marks, SessionName, UnixTime};
-pub use keys::{Holder, KeyFault, Keys, Secret, Secrets};
+pub use keys::{Holder, KeyFileError, Keys, Secret, Secrets};
 pub use level::{LevelKeys, LevelRefusal, LevelText, is_level_name, read_level, sign_level};
 pub use refusal::Refusal;
 pub use seal::{LONGEST, Opened, Text, open, seal};

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "what a test sets up itself may panic like the test")]
 
 use bywash_token::{
-    Claims, Day, Holder, KeyFault, Keys, LONGEST, Mark, Marks, Refusal, Secret, Secrets,
+    Claims, Day, Holder, KeyFileError, Keys, LONGEST, Mark, Marks, Refusal, Secret, Secrets,
     SessionName, Text, UnixTime, open, seal,
 };
 use bywash_units::Span;
@@ -162,15 +162,15 @@ fn a_file_of_keys_is_read_as_it_is_written_and_says_in_which_line_it_is_wrong() 
     assert!(Secrets::parse(&format!("\n# new\n{key}\r\n  {other}")).is_ok());
     let third = "e".repeat(64);
     for (text, fault) in [
-        (String::new(), KeyFault::None),
-        ("# none\n".into(), KeyFault::None),
-        (format!("{key}\n\n{}", &other[..63]), KeyFault::NoKey { line: 3 }),
-        (format!("{key}0"), KeyFault::NoKey { line: 1 }),
-        (key.replace('0', "+"), KeyFault::NoKey { line: 1 }),
-        (key.replace('0', "é"), KeyFault::NoKey { line: 1 }),
-        (format!("{key} {other}"), KeyFault::NoKey { line: 1 }),
-        (format!("{key}\n{other}\n{third}"), KeyFault::TooMany { line: 3 }),
-        (format!("{key}\n{}", key.to_uppercase()), KeyFault::Same),
+        (String::new(), KeyFileError::None),
+        ("# none\n".into(), KeyFileError::None),
+        (format!("{key}\n\n{}", &other[..63]), KeyFileError::NoKey { line: 3 }),
+        (format!("{key}0"), KeyFileError::NoKey { line: 1 }),
+        (key.replace('0', "+"), KeyFileError::NoKey { line: 1 }),
+        (key.replace('0', "é"), KeyFileError::NoKey { line: 1 }),
+        (format!("{key} {other}"), KeyFileError::NoKey { line: 1 }),
+        (format!("{key}\n{other}\n{third}"), KeyFileError::TooMany { line: 3 }),
+        (format!("{key}\n{}", key.to_uppercase()), KeyFileError::Same),
     ] {
         assert_eq!(Secrets::parse(&text), Err(fault), "{text}");
     }
@@ -185,7 +185,7 @@ fn an_exchange_of_the_key_leaves_what_else_stands_in_the_file() {
     assert_eq!(after, format!("# shop\n\n{three}\n {one}\n# the one before\n# end\n"));
     let expected = Secrets::parse(&format!("{three}\n{one}"));
     assert_eq!(Secrets::parse(&after), expected);
-    assert_eq!(Secrets::rotated("# none", &secret(3)), Err(KeyFault::None));
+    assert_eq!(Secrets::rotated("# none", &secret(3)), Err(KeyFileError::None));
 }
 
 #[test]
