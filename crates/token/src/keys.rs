@@ -64,7 +64,7 @@ pub struct Secrets {
     second: Option<Secret>,
 }
 
-/// The fault of a file of keys. The error contains nothing of a key.
+/// The error of a file of keys. The error contains nothing of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum KeyFileError {
     /// The file has no line with a key.

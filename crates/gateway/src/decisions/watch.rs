@@ -106,7 +106,7 @@ impl Watcher {
         let Some(ended) = &mut self.ended else { return };
         let mut watch = shared.elephants.watched();
         while let Ok(entry) = ended.try_recv() {
-            tell(&mut watch, &entry, shared, &self.settings);
+            record(&mut watch, &entry, shared, &self.settings);
         }
     }
 
@@ -206,7 +206,7 @@ fn client_of(shared: &Shared, address: IpAddr) -> Client {
     Client { key: shared.secret.address_key(address).0, network: network(address) }
 }
 
-fn tell(watch: &mut Watch, entry: &request_log::Entry, shared: &Shared, settings: &Settings) {
+fn record(watch: &mut Watch, entry: &request_log::Entry, shared: &Shared, settings: &Settings) {
     let Some(decided) = &entry.decided else { return };
     let Some((method, target)) = entry.whole_message() else { return };
     let worked = decided.runs_at.map(|from| (from, decided.ended));

@@ -141,7 +141,7 @@ impl Driver {
     pub(crate) fn arrive(self: &Arc<Self>, request: Request, obeyed: bool) -> Ticket {
         let (id, standing, at_once) = self.with(|core, now, wakers| {
             let id = core.take_number();
-            core.tell(now, Event::Arrived { id, request }, wakers);
+            core.apply(now, Event::Arrived { id, request }, wakers);
             let at_once = matches!(core.decision(id), Decision::Granted { .. });
             (id, core.engine.standing_of(id), at_once)
         });
@@ -161,7 +161,7 @@ impl Driver {
 
     /// Hands the engine a measurement of the machine.
     pub(crate) fn read(&self, reading: Reading) {
-        self.with(|core, now, wakers| core.tell(now, Event::Read(reading), wakers));
+        self.with(|core, now, wakers| core.apply(now, Event::Read(reading), wakers));
     }
 
     /// Returns the reading that the policy wants, and the time that it covers.
@@ -362,7 +362,7 @@ impl Core {
         RequestId(number)
     }
 
-    fn tell(&mut self, now: Time, event: Event, wakers: &mut Wakers) {
+    fn apply(&mut self, now: Time, event: Event, wakers: &mut Wakers) {
         let mut actions = std::mem::take(&mut self.actions);
         self.engine.on_event(now, event, &mut actions);
         self.carry_out(now, actions, wakers);
@@ -406,7 +406,7 @@ impl Core {
     fn leave(&mut self, now: Time, id: RequestId, how: Event, wakers: &mut Wakers) {
         let state = std::mem::replace(&mut self.states[id.0 as usize], RequestState::Free);
         if matches!(state, RequestState::Waiting(_) | RequestState::Granted { .. }) {
-            self.tell(now, how, wakers);
+            self.apply(now, how, wakers);
         }
         self.free.push(id.0);
     }

@@ -70,7 +70,7 @@ impl Ticket {
     pub(crate) fn out_of_time(&self) {
         self.driver.with(|core, now, wakers| {
             if matches!(core.states[self.id.0 as usize], RequestState::Waiting(_)) {
-                core.tell(now, Event::OutOfTime { id: self.id }, wakers);
+                core.apply(now, Event::OutOfTime { id: self.id }, wakers);
             }
         });
     }
@@ -130,7 +130,7 @@ impl Ticket {
     fn while_granted(&self, event: Event) {
         self.driver.with(|core, now, wakers| {
             if matches!(core.states[self.id.0 as usize], RequestState::Granted { .. }) {
-                core.tell(now, event, wakers);
+                core.apply(now, event, wakers);
             }
         });
     }
@@ -144,11 +144,11 @@ impl Ticket {
         self.driver.with(|core, now, wakers| {
             if let Some(Progress { session, answer, earned, succeeded, in_time }) = progress {
                 if let Some(from) = claimed.filter(|from| *from != session) {
-                    core.tell(now, Event::Renamed { from, to: session }, wakers);
+                    core.apply(now, Event::Renamed { from, to: session }, wakers);
                 }
                 let service = Service { class, address, answer, had_begun, succeeded };
                 let served = Event::Served { session, service, signals, earned, in_time };
-                core.tell(now, served, wakers);
+                core.apply(now, served, wakers);
             }
             core.leave(now, self.id, how, wakers);
         });

@@ -89,7 +89,7 @@ impl Levels {
     }
 
     /// Sets the field for the application, signed now.
-    pub(crate) fn tell(&self, fields: &mut Fields, level: Level) {
+    pub(crate) fn set_field(&self, fields: &mut Fields, level: Level) {
         let now = UnixTime::from_millis(unix_ms());
         let text = sign_level(&self.config.keys, self.name(level), now);
         let text = text.expect("the configuration has seen that it is a level's name");

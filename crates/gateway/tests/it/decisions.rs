@@ -113,7 +113,7 @@ fn what_is_handed_over_is_newer_than_any_file_and_takes_the_place_of_none_unseen
     drop(gateway);
     assert!(state(&succeed(&elsewhere, moved.clone())).contains("rejected"));
     assert!(state(&succeed(&without, moved)).contains("rejected"));
-    // The earlier file in the folder is set kept.
+    // The earlier file in the folder is set aside.
     bywash_handover::save(folder.path(), "elephants", BOOK.as_bytes()).unwrap();
     assert!(state(&succeed(&with, handed)).contains("rejected"));
     assert!(folder.path().join("elephants.before").exists());
@@ -158,7 +158,7 @@ fn what_was_undone_does_not_come_back_from_a_folder_of_before() {
         }
         copied();
     }
-    // In the folder that they were saved in, files are not set kept, whichever link leads there.
+    // In the folder that they were saved in, files are not set aside, whichever link leads there.
     let link = second.path().join("link");
     std::os::unix::fs::symlink(first.path(), &link).unwrap();
     drop(succeed(&keeps(first.path()), handed.clone()));

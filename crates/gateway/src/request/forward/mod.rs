@@ -129,7 +129,7 @@ pub(super) async fn forward(
         let begins = stopped_at.map_or(Span::MAX, |at| at.since(now)).min(timeouts.response);
         facts.deadlines.write(&mut request.fields, sender.waited(now), begins, deadline.left());
         if let Some((levels, level)) = level {
-            levels.tell(&mut request.fields, level);
+            levels.set_field(&mut request.fields, level);
         }
         let outbound = outbound(request, upgrade.as_deref());
         let spare = has_no_body(request.framing).then(Upload::none);
