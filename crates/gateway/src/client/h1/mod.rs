@@ -306,8 +306,8 @@ pub(crate) async fn serve(
                     None => return Ended::Closed,
                 }
             }
-            Next::Malformed(error) => (handler.malformed(error), MALFORMED),
-            Next::TooSlow => (handler.too_slow(), MALFORMED),
+            Next::Malformed(error) => (handler.malformed(error), UNREADABLE),
+            Next::TooSlow => (handler.too_slow(), UNREADABLE),
         };
         is_first = false;
         if conn.answer(handler, reply, asked).await == After::Close {
@@ -320,4 +320,4 @@ pub(crate) async fn serve(
 }
 
 /// The properties assumed of a request that could not be parsed.
-const MALFORMED: Asked = Asked { head: false, old: false, keep_alive: false };
+const UNREADABLE: Asked = Asked { head: false, old: false, keep_alive: false };
