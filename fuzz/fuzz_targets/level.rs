@@ -5,7 +5,7 @@
 #![no_main]
 
 use bywash_token::level::LONGEST;
-use bywash_token::{LevelKeys, Moment, Secret, Secrets, is_level_name, read_level, sign_level};
+use bywash_token::{LevelKeys, Secret, Secrets, UnixTime, is_level_name, read_level, sign_level};
 use bywash_units::Span;
 use libfuzzer_sys::fuzz_target;
 
@@ -14,7 +14,7 @@ fuzz_target!(|bytes: &[u8]| {
     let read = |text: &[u8], now| read_level(&keys, text, now, Span::ZERO).is_ok();
     let Some((head, name)) = bytes.split_first_chunk::<10>() else { return };
     let [a, b, c, d, e, f, g, h, place, change] = *head;
-    let now = Moment::from_millis(u64::from_be_bytes([a, b, c, d, e, f, g, h]));
+    let now = UnixTime::from_millis(u64::from_be_bytes([a, b, c, d, e, f, g, h]));
     assert!(!read(bytes, now) && !read(name, now), "nobody has signed that");
 
     let Ok(name) = std::str::from_utf8(name) else { return };

@@ -32,7 +32,7 @@ fuzz_target!(|bytes: &[u8]| {
             assert_eq!(listed(&again.fields), listed(&request.fields));
         }
         // A field that HTTP/1.0 ignores can have a meaning in 1.1, until the gateway removes it.
-        Err(fault) => assert_eq!(request.version, Version::HTTP_10, "{fault:?}"),
+        Err(error) => assert_eq!(request.version, Version::HTTP_10, "{error:?}"),
     }
     let mut fields = request.fields.clone();
     fields.remove_hop_by_hop();

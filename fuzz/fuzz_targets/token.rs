@@ -5,7 +5,8 @@
 #![no_main]
 
 use bywash_token::{
-    Claims, Holder, KeyFault, Keys, LONGEST, Mark, Moment, Secret, Secrets, SessionName, open, seal,
+    Claims, Holder, KeyFileError, Keys, LONGEST, Mark, Secret, Secrets, SessionName, UnixTime,
+    open, seal,
 };
 use bywash_units::Span;
 use libfuzzer_sys::fuzz_target;
@@ -21,12 +22,12 @@ fuzz_target!(|bytes: &[u8]| {
     {
         assert_eq!(Secrets::parse(&secrets.to_text()).as_ref(), Ok(&secrets));
         let rotated = Secrets::rotated(text, &Secret::from_bytes([8; 32])).expect("it was read");
-        assert!(matches!(Secrets::parse(&rotated), Ok(_) | Err(KeyFault::Same)));
+        assert!(matches!(Secrets::parse(&rotated), Ok(_) | Err(KeyFileError::Same)));
     }
 
     let Some((head, rest)) = bytes.split_first_chunk::<16>() else { return };
     let [a, b, c, d, session @ .., place, change, _, _] = *head;
-    let now = Moment::from_millis(u64::from(u32::from_be_bytes([a, b, c, d])) * 1000);
+    let now = UnixTime::from_millis(u64::from(u32::from_be_bytes([a, b, c, d])) * 1000);
     let mut claims = Claims::new(now, SessionName(session));
     claims.ordered = now.day().filter(|_| a & 1 == 1);
     for class in rest.chunks(3) {

@@ -8,7 +8,7 @@ use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 use bywash_command::streams::say;
-use bywash_gateway::Pulse;
+use bywash_gateway::Liveness;
 use bywash_handover::Supervisor;
 
 /// The interval between looks at the workers' heartbeats, unless the watchdog needs a shorter one.
@@ -26,7 +26,7 @@ pub(crate) struct Watchdog {
 impl Watchdog {
     /// Starts to feed the watchdog, if the supervisor has one. If no thread can be started, the
     /// watchdog is not fed and the supervisor starts another process.
-    pub(crate) fn feed(mut pulse: Pulse, supervisor: &Supervisor) -> Self {
+    pub(crate) fn feed(mut liveness: Liveness, supervisor: &Supervisor) -> Self {
         let (ends, ended) = sync_channel(0);
         if let Some(interval) = supervisor.watchdog_interval() {
             // Twice per interval, as one heartbeat may be missed.
@@ -34,7 +34,7 @@ impl Watchdog {
             let supervisor = supervisor.clone();
             let run = move || {
                 while ended.recv_timeout(turn) == Err(RecvTimeoutError::Timeout) {
-                    if pulse.is_alive()
+                    if liveness.is_alive()
                         && let Err(error) = supervisor.alive()
                     {
                         say(format!("bywash: cannot notify the supervisor: {error}"));

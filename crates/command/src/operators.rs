@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bywash_token::operator::{Operator, OperatorKeys, sign};
-use bywash_token::{Moment, Secret, Secrets};
+use bywash_token::{Secret, Secrets, UnixTime};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::failure::Failure;
@@ -130,7 +130,7 @@ impl Key {
             Failure::usage("the name of an operator is a line of 1 to 200 characters")
         })?;
         let until = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default() + lasts;
-        let until = Moment::from_millis(u64::try_from(until.as_millis()).unwrap_or(u64::MAX));
+        let until = UnixTime::from_millis(u64::try_from(until.as_millis()).unwrap_or(u64::MAX));
         Ok(sign(&self.keys, &operator, until))
     }
 

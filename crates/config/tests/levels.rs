@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use bywash_config::{Config, Levels, Problems};
-use bywash_token::{Moment, read_level, sign_level};
+use bywash_token::{UnixTime, read_level, sign_level};
 use bywash_units::Span;
 
 const KEY: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n";
@@ -82,7 +82,7 @@ fn names_stand_best_first_and_the_last_is_the_default() {
     let of = levels(&header, TRUST);
     assert_eq!(of.customer_header.as_deref(), Some("x-customer-level"));
     assert_eq!(of.file, keys.0);
-    let now = Moment::from_millis(1_800_000_000_000);
+    let now = UnixTime::from_millis(1_800_000_000_000);
     let text = sign_level(&of.keys, "mid", now).unwrap();
     assert_eq!(read_level(&of.keys, text.as_bytes(), now, Span::ZERO), Ok("mid"));
 }

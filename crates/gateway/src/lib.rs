@@ -5,7 +5,7 @@
 //! It lives inside the future of its client's connection (`client/`). Everything that it holds is
 //! released when it is dropped: the slot and the place in the queue (`Ticket`), the upstream
 //! connection (`Exchange`), the server's share of the load (`Load`), the buffered body, the line in
-//! the journal (`Record`). So code that ends a request early only has to drop the future. When a
+//! the request log (`Record`). So code that ends a request early only has to drop the future. When a
 //! client leaves, the future of its *connection* ends, in whatever phase the request is. This
 //! includes the time while the gateway connects to a server and while an upload is blocked.
 //!
@@ -72,7 +72,7 @@ mod telemetry;
 mod upstream;
 
 pub use error::{GatewayError, TooManyClasses};
-pub use gateway::{Files, Gateway, Inheritance, Pulse, Senses, prepare, start};
+pub use gateway::{Files, Gateway, Inheritance, Liveness, Senses, prepare, start};
 pub use process::memory::{Budget, budget};
 pub use telemetry::metrics::METRICS;
 pub use telemetry::traces::EXPORTS_TRACES;

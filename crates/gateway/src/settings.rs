@@ -17,9 +17,9 @@ use crate::error::GatewayError;
 use crate::identity::levels::Levels;
 use crate::identity::session_cookie::SessionCookie;
 use crate::identity::tokens::Tokens;
-use crate::process::wall::unix_ms;
+use crate::process::wall_clock::unix_ms;
 use crate::telemetry::metrics::{ClassMetrics, Metrics};
-use crate::telemetry::orphans::Teller;
+use crate::telemetry::orphans::CancelNotifier;
 use crate::telemetry::traces::Tracer;
 use crate::upstream::{SharedUpstreams, Upstreams, same_servers};
 
@@ -48,10 +48,10 @@ pub(crate) struct Settings {
     pub(crate) tracer: Option<Arc<Tracer>>,
     /// The link to the stop daemon, which is told of requests whose clients have left, if there is
     /// one.
-    pub(crate) teller: Option<Arc<Teller>>,
+    pub(crate) notifier: Option<Arc<CancelNotifier>>,
 }
 
-/// A class's counters and its name as the journal keeps it.
+/// A class's counters and its name as the request log keeps it.
 #[derive(Clone)]
 struct Named {
     name: Arc<str>,
@@ -76,7 +76,7 @@ impl Settings {
             None => upstreams(&config.upstream, now, before)?,
         };
         let tracer = tracer(&config, metrics, before)?;
-        let teller = teller(&config, metrics, before)?;
+        let notifier = notifier(&config, metrics, before)?;
         let tls = tls(&config, before)?;
         let named = |class: &ClassConfig| Named {
             name: Arc::from(class.class.name.as_str()),
@@ -95,7 +95,7 @@ impl Settings {
             read: unix_ms(),
             tls,
             tracer,
-            teller,
+            notifier,
             upstreams,
             tokens: Tokens::of(&config),
             session_cookie: session_cookie(&config, before),
@@ -228,15 +228,15 @@ fn tracer(
     }
 }
 
-fn teller(
+fn notifier(
     config: &Config,
     metrics: &Metrics,
     before: Option<&Settings>,
-) -> Result<Option<Arc<Teller>>, GatewayError> {
+) -> Result<Option<Arc<CancelNotifier>>, GatewayError> {
     let Some(socket) = &config.sentry.socket else { return Ok(None) };
     match before.filter(|before| before.config.sentry.socket == config.sentry.socket) {
-        Some(before) => Ok(before.teller.clone()),
-        None => Teller::start(socket, metrics.orphans()).map(Some),
+        Some(before) => Ok(before.notifier.clone()),
+        None => CancelNotifier::start(socket, metrics.orphans()).map(Some),
     }
 }
 

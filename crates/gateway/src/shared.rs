@@ -19,19 +19,19 @@ use crate::state::audit::Audit;
 use crate::state::stored::Stored;
 use crate::state::writer::StateWriter;
 use crate::static_files::{FileKey, Shows, StaticFiles};
-use crate::telemetry::history::Chronicle;
-use crate::telemetry::journal::Journal;
+use crate::telemetry::history::HistoryRecorder;
 use crate::telemetry::metrics::Metrics;
+use crate::telemetry::request_log::RequestLog;
 
 /// The shared state, one per gateway, behind an `Arc`.
 pub(crate) struct Shared {
     pub(crate) driver: Arc<Driver>,
     pub(crate) metrics: Metrics,
-    pub(crate) journal: Journal,
+    pub(crate) request_log: RequestLog,
     /// The causes of the load, and the rules against them.
     pub(crate) elephants: Elephants,
     /// The recorded history.
-    pub(crate) chronicle: Chronicle,
+    pub(crate) history_recorder: HistoryRecorder,
     /// Decisions with author and reason.
     pub(crate) audit: Audit,
     /// Saves decisions.
@@ -85,7 +85,7 @@ impl Shared {
         settings: Settings,
         driver: Driver,
         metrics: Metrics,
-        journal: Journal,
+        request_log: RequestLog,
         secret: Secret,
     ) -> Self {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
@@ -95,9 +95,9 @@ impl Shared {
             memory,
             driver: Arc::new(driver),
             metrics,
-            journal,
+            request_log,
             elephants: Elephants::new(),
-            chronicle: Chronicle::new(),
+            history_recorder: HistoryRecorder::new(),
             audit: Audit::default(),
             state_writer: StateWriter::new(),
             overrides: Mutex::default(),
@@ -207,14 +207,14 @@ impl Shared {
 }
 
 /// An entry in one of the counts of requests that are not counted against the limit.
-pub(crate) struct CountedSeat {
+pub(crate) struct CountedPermit {
     shared: Arc<Shared>,
     count: fn(&Shared) -> &AtomicUsize,
     /// Whether it also counts as a file request.
     is_file: bool,
 }
 
-impl CountedSeat {
+impl CountedPermit {
     /// Counts a WebSocket or an event stream. Returns `None` if there are as many as allowed.
     pub(crate) fn stream(shared: &Arc<Shared>, most: usize) -> Option<Self> {
         Self::take(shared, |shared| &shared.streams, most)
@@ -241,10 +241,10 @@ impl CountedSeat {
     /// Counts a request for a file, which is one of those that hold no slot. Returns `None` if
     /// there are as many as allowed of either.
     pub(crate) fn file(shared: &Arc<Shared>, most: usize, observed: usize) -> Option<Self> {
-        let mut seat = Self::observed(shared, observed)?;
+        let mut permit = Self::observed(shared, observed)?;
         // If it is one too many, dropping it decrements both counts.
-        seat.is_file = true;
-        (shared.file_requests.fetch_add(1, Ordering::Relaxed) < most).then_some(seat)
+        permit.is_file = true;
+        (shared.file_requests.fetch_add(1, Ordering::Relaxed) < most).then_some(permit)
     }
 
     /// Counts a file that its server has sent whole, and that its client has not taken yet. Returns
@@ -259,13 +259,13 @@ impl CountedSeat {
     }
 
     fn take(shared: &Arc<Shared>, count: fn(&Shared) -> &AtomicUsize, most: usize) -> Option<Self> {
-        let seat = Self { shared: Arc::clone(shared), count, is_file: false };
+        let permit = Self { shared: Arc::clone(shared), count, is_file: false };
         // If it is one too many, dropping it decrements the count.
-        (count(shared).fetch_add(1, Ordering::Relaxed) < most).then_some(seat)
+        (count(shared).fetch_add(1, Ordering::Relaxed) < most).then_some(permit)
     }
 }
 
-impl Drop for CountedSeat {
+impl Drop for CountedPermit {
     fn drop(&mut self) {
         (self.count)(&self.shared).fetch_sub(1, Ordering::Relaxed);
         if self.is_file {

@@ -245,9 +245,9 @@ mod tests {
         let (mut old, inherited) = ready();
         old.write_all(&[TAKEN]).unwrap();
         inherited.serving().unwrap();
-        let mut said = Vec::new();
-        old.read_to_end(&mut said).unwrap();
-        assert_eq!(said, [SERVING]);
+        let mut received = Vec::new();
+        old.read_to_end(&mut received).unwrap();
+        assert_eq!(received, [SERVING]);
         let (old, inherited) = ready();
         drop(old);
         inherited.serving().unwrap();

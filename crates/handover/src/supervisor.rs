@@ -45,37 +45,37 @@ impl Supervisor {
 
     /// Reports that serving has begun, or continues after [`reloading`](Self::reloading).
     pub fn ready(&self) -> io::Result<()> {
-        self.tell(&[NotifyState::Ready], PATIENCE)
+        self.notify(&[NotifyState::Ready], PATIENCE)
     }
 
     /// Reports that the configuration is being reloaded. [`ready`](Self::ready) must follow,
     /// whatever the result.
     pub fn reloading(&self) -> io::Result<()> {
-        self.tell(&[NotifyState::Reloading, NotifyState::monotonic_usec_now()?], PATIENCE)
+        self.notify(&[NotifyState::Reloading, NotifyState::monotonic_usec_now()?], PATIENCE)
     }
 
     /// Reports that the process is about to end.
     pub fn stopping(&self) -> io::Result<()> {
-        self.tell(&[NotifyState::Stopping], PATIENCE)
+        self.notify(&[NotifyState::Stopping], PATIENCE)
     }
 
     /// Reports a status in one line for people. The text is made [`printable`], so that it cannot
     /// contain another message.
     pub fn status(&self, text: &str) -> io::Result<()> {
         let line = printable(start(text, MOST_STATUS));
-        self.tell(&[NotifyState::Status(&line)], PATIENCE)
+        self.notify(&[NotifyState::Status(&line)], PATIENCE)
     }
 
     /// Reports that another process is now the service. The process that hands over must send this,
     /// because the supervisor does not accept messages from the other process yet
     /// (`NotifyAccess=main`).
     pub fn main_process(&self, id: u32) -> io::Result<()> {
-        self.tell(&[NotifyState::MainPid(id)], PATIENCE)
+        self.notify(&[NotifyState::MainPid(id)], PATIENCE)
     }
 
     /// Feeds the watchdog. It never waits, so it can be called where requests are served.
     pub fn alive(&self) -> io::Result<()> {
-        self.tell(&[NotifyState::Watchdog], Duration::ZERO)
+        self.notify(&[NotifyState::Watchdog], Duration::ZERO)
     }
 
     /// Returns how often the watchdog must be fed: half of the time after which the supervisor
@@ -86,7 +86,7 @@ impl Supervisor {
     }
 
     /// Sends one datagram, as the library's own `notify` does.
-    fn tell(&self, states: &[NotifyState<'_>], patience: Duration) -> io::Result<()> {
+    fn notify(&self, states: &[NotifyState<'_>], patience: Duration) -> io::Result<()> {
         let Some(address) = &self.address else { return Ok(()) };
         let mut message = String::new();
         for state in states {

@@ -25,7 +25,7 @@ pub enum Answer {
         spared: u32,
     },
     /// The daemon tells the holder of a lease of `self` to stop its work.
-    Told {
+    StopWork {
         /// The request that was stopped.
         request: RequestId,
         /// The reason for the stop.
@@ -34,12 +34,12 @@ pub enum Answer {
         connection: u64,
     },
     /// The message was not carried out.
-    Refused(Fault, String),
+    Refused(Refusal, String),
 }
 
 /// The reason for which a message was not carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Fault {
+pub enum Refusal {
     /// The line is not a valid message.
     Malformed,
     /// The sender is not allowed to send this message.
@@ -56,8 +56,8 @@ pub enum Fault {
     Late,
 }
 
-impl Fault {
-    /// All faults.
+impl Refusal {
+    /// All refusals.
     pub const ALL: [Self; 7] = [
         Self::Malformed,
         Self::Forbidden,
@@ -68,7 +68,7 @@ impl Fault {
         Self::Late,
     ];
 
-    /// Returns the fault as it is spelled in a response.
+    /// Returns the refusal as it is spelled in a response.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Malformed => "malformed",
@@ -97,11 +97,11 @@ impl Answer {
     }
 
     fn of(text: &str) -> Option<Self> {
-        // The explanation after a fault contains spaces.
+        // The explanation after a refusal contains spaces.
         if let Some(refused) = text.strip_prefix("ERR ") {
-            let (fault, why) = refused.split_once(' ').unwrap_or((refused, ""));
-            let fault = Fault::ALL.into_iter().find(|one| one.name() == fault)?;
-            return Some(Self::Refused(fault, why.to_owned()));
+            let (refusal, why) = refused.split_once(' ').unwrap_or((refused, ""));
+            let refusal = Refusal::ALL.into_iter().find(|one| one.name() == refusal)?;
+            return Some(Self::Refused(refusal, why.to_owned()));
         }
         match text.split(' ').collect::<Vec<_>>()[..] {
             ["OK"] => Some(Self::Done),
@@ -112,7 +112,7 @@ impl Answer {
                 Some(Self::Cancelled { cancelled, spared })
             }
             ["STOPPED", reason] => Reason::of(reason).map(Self::Stopped),
-            ["STOPPED", request, reason, connection] => Some(Self::Told {
+            ["STOPPED", request, reason, connection] => Some(Self::StopWork {
                 request: RequestId::from_str(request).ok()?,
                 reason: Reason::of(reason)?,
                 connection: whole(connection)?,
@@ -130,10 +130,10 @@ impl fmt::Display for Answer {
             Self::Cancelled { cancelled, spared } => {
                 write!(f, "OK cancelled={cancelled} spared={spared}")
             }
-            Self::Told { request, reason, connection } => {
+            Self::StopWork { request, reason, connection } => {
                 write!(f, "STOPPED {request} {} {connection}", reason.name())
             }
-            Self::Refused(fault, why) => write!(f, "ERR {} {why}", fault.name()),
+            Self::Refused(refusal, why) => write!(f, "ERR {} {why}", refusal.name()),
         }
     }
 }
@@ -147,11 +147,13 @@ mod tests {
     #[test]
     fn what_is_written_is_read_again() {
         let request: RequestId = "r1".parse().unwrap();
-        let told = |reason| Answer::Told { request: request.clone(), reason, connection: u64::MAX };
+        let stop_work =
+            |reason| Answer::StopWork { request: request.clone(), reason, connection: u64::MAX };
         let answers =
-            Reason::ALL.into_iter().flat_map(|reason| [Answer::Stopped(reason), told(reason)]);
-        let refused =
-            Fault::ALL.into_iter().map(|fault| Answer::Refused(fault, "close it: now".into()));
+            Reason::ALL.into_iter().flat_map(|reason| [Answer::Stopped(reason), stop_work(reason)]);
+        let refused = Refusal::ALL
+            .into_iter()
+            .map(|refusal| Answer::Refused(refusal, "close it: now".into()));
         let others = [Answer::Done, Answer::Cancelled { cancelled: 3, spared: 0 }];
         for answer in answers.chain(refused).chain(others) {
             assert_eq!(Answer::parse(&format!("7 {answer}")), Ok((7, answer)));

@@ -55,7 +55,7 @@ mod name;
 pub mod statement;
 mod table;
 
-pub use answer::{Answer, Fault};
+pub use answer::{Answer, Refusal};
 pub use message::{LONGEST, Malformed, Message, Order, Reason, Scope};
 pub use name::{DatabaseName, NotAName, OWN, RequestId};
 pub use table::{Backend, Bounds, Holder, Leased, Part, Released, Stopped, Table};

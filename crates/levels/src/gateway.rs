@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bywash_files::Unreadable;
-use bywash_token::{KeyFault, LevelKeys, LevelRefusal, Moment, Secrets, read_level};
+use bywash_token::{KeyFileError, LevelKeys, LevelRefusal, Secrets, UnixTime, read_level};
 use bywash_units::Span;
 use parking_lot::{Mutex, RwLock};
 
@@ -56,7 +56,7 @@ pub enum GatewayError {
         /// The path of the file.
         path: String,
         /// The cause.
-        cause: KeyFault,
+        cause: KeyFileError,
     },
 }
 
@@ -86,7 +86,7 @@ impl Gateway {
     /// The reason for which the field names no level.
     pub fn level<'t>(&self, field: &'t [u8]) -> Result<&'t str, LevelRefusal> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let now = Moment::from_millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX));
+        let now = UnixTime::from_millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX));
         let read = || read_level(&self.file.keys.read(), field, now, LIFETIME);
         match read() {
             Err(LevelRefusal::Forged) => {
@@ -141,7 +141,7 @@ mod tests {
 
     fn signed(secret: u8, at: u64) -> Vec<u8> {
         let keys = LevelKeys::new(&secrets(secret));
-        sign_level(&keys, "high", Moment::from_millis(at)).unwrap().as_bytes().to_vec()
+        sign_level(&keys, "high", UnixTime::from_millis(at)).unwrap().as_bytes().to_vec()
     }
 
     /// Writes a file with this key that only its owner may read.

@@ -5,9 +5,9 @@
 //! every later request on the connection to the same user. RFC 9110 §11.7 does not allow that, but
 //! servers do it.
 
+use crate::character_class::members;
 use crate::fields::Fields;
 use crate::name::Name;
-use crate::octet::members;
 
 /// The names of the schemes, in lower case.
 const SCHEMES: [&[u8]; 2] = [b"ntlm", b"negotiate"];

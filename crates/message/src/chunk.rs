@@ -1,8 +1,8 @@
 //! Decodes the chunked transfer coding (RFC 9112 §7.1) strictly and at a bounded cost.
 
-use crate::fault::Fault;
+use crate::character_class::{is_space, is_value};
 use crate::head::Limits;
-use crate::octet::{is_space, is_value};
+use crate::parse_error::ParseError;
 use crate::part::{Part, up_to};
 use crate::trailers::Section;
 
@@ -55,7 +55,7 @@ impl Chunks {
 
     /// Works like [`Decoder::decode`](crate::Decoder::decode), but must not be called again after
     /// the end.
-    pub(crate) fn decode<'a>(&mut self, input: &'a [u8]) -> Result<(usize, Part<'a>), Fault> {
+    pub(crate) fn decode<'a>(&mut self, input: &'a [u8]) -> Result<(usize, Part<'a>), ParseError> {
         let mut rest = input;
         while let Some((byte, behind)) = rest.split_first() {
             match &mut self.step {
@@ -88,12 +88,12 @@ impl Chunks {
     /// Charges the extension of a chunk whose frame has ended. Extensions cost the recipient work
     /// and carry nothing (CVE-2023-39326). As in Go's `net/http`, each chunk allows for 16 bytes
     /// plus twice its size of extensions. The excess over all chunks adds up.
-    fn charge(&mut self, left: Frame) -> Result<(), Fault> {
+    fn charge(&mut self, left: Frame) -> Result<(), ParseError> {
         if let Frame::End { size, extension } = left {
             let worth = size.saturating_mul(2).saturating_add(16);
             self.excess = (self.excess + u64::from(extension)).saturating_sub(worth);
         }
-        if self.excess > MAX_EXCESS { Err(Fault::Body) } else { Ok(()) }
+        if self.excess > MAX_EXCESS { Err(ParseError::Body) } else { Ok(()) }
     }
 }
 
@@ -101,7 +101,7 @@ impl Frame {
     const FIRST: Self = Self::Size { size: 0, digits: 0 };
 
     /// Returns the step after `byte`.
-    fn take(self, byte: u8) -> Result<Step, Fault> {
+    fn take(self, byte: u8) -> Result<Step, ParseError> {
         let next = match (self, byte) {
             (Self::Cr, b'\r') => Self::Lf,
             (Self::Lf, b'\n') => Self::FIRST,
@@ -118,28 +118,28 @@ impl Frame {
             }
             (Self::End { size: 0, .. }, b'\n') => return Ok(Step::Trailers(Section::default())),
             (Self::End { size, .. }, b'\n') => return Ok(Step::Data(size)),
-            _ => return Err(Fault::Body),
+            _ => return Err(ParseError::Body),
         };
         Ok(Step::Frame(next))
     }
 
-    fn behind_size(size: u64, extension: u32, byte: u8) -> Result<Self, Fault> {
+    fn behind_size(size: u64, extension: u32, byte: u8) -> Result<Self, ParseError> {
         match byte {
             b'\r' => Ok(Self::End { size, extension }),
             b';' => Ok(Self::Extension { size, extension: one_more(extension)? }),
             space if is_space(space) => Ok(Self::Space { size, extension: one_more(extension)? }),
-            _ => Err(Fault::Body),
+            _ => Err(ParseError::Body),
         }
     }
 }
 
-fn one_more(extension: u32) -> Result<u32, Fault> {
-    if extension < MAX_EXTENSION { Ok(extension + 1) } else { Err(Fault::Body) }
+fn one_more(extension: u32) -> Result<u32, ParseError> {
+    if extension < MAX_EXTENSION { Ok(extension + 1) } else { Err(ParseError::Body) }
 }
 
 /// Appends a digit to a size. A size has at most 16 digits and fits into a signed 64-bit number.
-fn with_digit(size: u64, digits: u32, byte: u8) -> Result<u64, Fault> {
-    let digit = char::from(byte).to_digit(16).map(u64::from).ok_or(Fault::Body)?;
+fn with_digit(size: u64, digits: u32, byte: u8) -> Result<u64, ParseError> {
+    let digit = char::from(byte).to_digit(16).map(u64::from).ok_or(ParseError::Body)?;
     let fits = digits < 16 && size <= i64::MAX as u64 >> 4;
-    if fits { Ok(size << 4 | digit) } else { Err(Fault::Body) }
+    if fits { Ok(size << 4 | digit) } else { Err(ParseError::Body) }
 }

@@ -1,9 +1,9 @@
 //! The options of `Connection`, and the fields that belong to one connection (RFC 9110 §7.6.1).
 
-use crate::fault::Fault;
+use crate::character_class::members;
 use crate::fields::Fields;
 use crate::name::Name;
-use crate::octet::members;
+use crate::parse_error::ParseError;
 
 /// The maximum number of options; no sender needs more. Each option is compared with each field, so
 /// the number is bounded.
@@ -56,21 +56,21 @@ pub(crate) struct Options {
 
 impl Options {
     /// Reads the options of a request. A request must not name the fields in [`KEPT`].
-    pub(crate) fn of_request(fields: &Fields) -> Result<Self, Fault> {
+    pub(crate) fn of_request(fields: &Fields) -> Result<Self, ParseError> {
         Self::of(fields, KEPT)
     }
 
     /// Reads the options of a response. An application may name any of its own fields.
-    pub(crate) fn of_response(fields: &Fields) -> Result<Self, Fault> {
+    pub(crate) fn of_response(fields: &Fields) -> Result<Self, ParseError> {
         Self::of(fields, 0)
     }
 
-    fn of(fields: &Fields, kept: u64) -> Result<Self, Fault> {
+    fn of(fields: &Fields, kept: u64) -> Result<Self, ParseError> {
         let mut options = Self::default();
         let named = fields.all(Name::Connection).flat_map(members);
         for (count, option) in named.enumerate() {
             if count == MAX_OPTIONS || Name::of(option).bit() & kept != 0 {
-                return Err(Fault::Nominated);
+                return Err(ParseError::Nominated);
             }
             options.note(option);
         }

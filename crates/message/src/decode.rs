@@ -4,9 +4,9 @@
 //! next message or to no message at all.
 
 use crate::chunk::Chunks;
-use crate::fault::Fault;
 use crate::framing::Framing;
 use crate::head::Limits;
+use crate::parse_error::ParseError;
 use crate::part::{Part, more_or, up_to};
 
 /// Decodes a body.
@@ -40,14 +40,14 @@ impl Decoder {
     /// returns `Part::End` again and consumes nothing.
     ///
     /// # Errors
-    /// [`Fault::Body`] if the body is malformed. The decoder then stays in this state.
-    pub fn decode<'a>(&mut self, input: &'a [u8]) -> Result<(usize, Part<'a>), Fault> {
+    /// [`ParseError::Body`] if the body is malformed. The decoder then stays in this state.
+    pub fn decode<'a>(&mut self, input: &'a [u8]) -> Result<(usize, Part<'a>), ParseError> {
         let result = match &mut self.0 {
             State::Length(left) => Ok(up_to(input, left)),
             State::UntilClose => Ok((input.len(), more_or(input))),
             State::Chunked(chunks) => chunks.decode(input),
             State::Ended => Ok((0, Part::End(None))),
-            State::Broken => Err(Fault::Body),
+            State::Broken => Err(ParseError::Body),
         };
         match &result {
             Ok((_, Part::End(_))) => self.0 = State::Ended,
@@ -61,14 +61,14 @@ impl Decoder {
     /// Notes that the peer has closed its side of the connection.
     ///
     /// # Errors
-    /// [`Fault::Body`] if the body has not ended with that.
-    pub fn closed(&mut self) -> Result<(), Fault> {
+    /// [`ParseError::Body`] if the body has not ended with that.
+    pub fn closed(&mut self) -> Result<(), ParseError> {
         let ended = match self.0 {
             State::UntilClose | State::Ended => true,
             State::Length(_) | State::Chunked(_) | State::Broken => false,
         };
         self.0 = if ended { State::Ended } else { State::Broken };
-        if ended { Ok(()) } else { Err(Fault::Body) }
+        if ended { Ok(()) } else { Err(ParseError::Body) }
     }
 
     /// Returns whether the whole body has been decoded.

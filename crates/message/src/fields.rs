@@ -7,8 +7,8 @@
 use std::fmt;
 use std::ops::Range;
 
+use crate::character_class::{is_token, is_value, trimmed};
 use crate::name::{Name, alike};
-use crate::octet::{is_token, is_value, trimmed};
 
 /// Spare capacity, in bytes, for the fields that a gateway adds to a head.
 const SPARE: usize = 256;

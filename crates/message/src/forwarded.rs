@@ -8,8 +8,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use crate::character_class::{is_token, trimmed};
 use crate::host::is_host;
-use crate::octet::{is_token, trimmed};
 
 /// A node on the path of a request (§6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,13 +177,13 @@ fn token(text: &[u8]) -> (&[u8], &[u8]) {
 /// Reads a quoted string after its opening quote (RFC 9110 §5.6.4). Returns its content and the
 /// rest.
 fn quoted(mut rest: &[u8]) -> Result<(Vec<u8>, &[u8]), Malformed> {
-    let mut said = Vec::new();
+    let mut content = Vec::new();
     loop {
         rest = match rest {
-            [b'"', behind @ ..] => return Ok((said, behind)),
+            [b'"', behind @ ..] => return Ok((content, behind)),
             [] | [b'\\'] => return Err(Malformed),
             [b'\\', byte, behind @ ..] | [byte, behind @ ..] => {
-                said.push(*byte);
+                content.push(*byte);
                 behind
             }
         }

@@ -7,9 +7,9 @@
 
 use http::{Method, StatusCode, Version};
 
-use crate::fault::Fault;
 use crate::fields::Fields;
 use crate::name::Name;
+use crate::parse_error::ParseError;
 
 /// The way in which the end of a body is recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ const MAX_LENGTH: u64 = i64::MAX as u64;
 
 /// The framing that the fields declare.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Said {
+enum Declared {
     Nothing,
     Length(u64),
     Chunked,
@@ -38,13 +38,13 @@ enum Said {
 
 /// Determines the framing of a request. A request without framing fields has no body (RFC 9112 §6.3
 /// item 7).
-pub(crate) fn of_request(fields: &mut Fields, version: Version) -> Result<Framing, Fault> {
-    let said = said(fields, version)?;
+pub(crate) fn of_request(fields: &mut Fields, version: Version) -> Result<Framing, ParseError> {
+    let declared = declared(fields, version)?;
     fields.remove_all(FRAMING);
-    Ok(match said {
-        Said::Nothing => Framing::None,
-        Said::Length(length) => Framing::Length(length),
-        Said::Chunked => Framing::Chunked,
+    Ok(match declared {
+        Declared::Nothing => Framing::None,
+        Declared::Length(length) => Framing::Length(length),
+        Declared::Chunked => Framing::Chunked,
     })
 }
 
@@ -54,25 +54,25 @@ pub(crate) fn of_response(
     version: Version,
     status: StatusCode,
     asked: &Method,
-) -> Result<Framing, Fault> {
+) -> Result<Framing, ParseError> {
     if never_has_a_length(status) {
         // RFC 9112 §6.1: no transfer coding. §6.2: no length. Many send a length of 0, which is
         // harmless.
         let coded = fields.has(Name::TransferEncoding);
         fields.remove_all(FRAMING);
-        return if coded { Err(Fault::Framing) } else { Ok(Framing::None) };
+        return if coded { Err(ParseError::Framing) } else { Ok(Framing::None) };
     }
-    let said = said(fields, version)?;
+    let declared = declared(fields, version)?;
     if has_no_body(status, asked) {
         // The length is that of the response to a GET (RFC 9110 §8.6) and is useful to the client.
         fields.remove(Name::TransferEncoding);
         return Ok(Framing::None);
     }
     fields.remove_all(FRAMING);
-    Ok(match said {
-        Said::Nothing => Framing::UntilClose,
-        Said::Length(length) => Framing::Length(length),
-        Said::Chunked => Framing::Chunked,
+    Ok(match declared {
+        Declared::Nothing => Framing::UntilClose,
+        Declared::Length(length) => Framing::Length(length),
+        Declared::Chunked => Framing::Chunked,
     })
 }
 
@@ -93,27 +93,27 @@ pub(crate) fn has_no_body(status: StatusCode, asked: &Method) -> bool {
     never_has_a_length(status) || status == StatusCode::NOT_MODIFIED || *asked == Method::HEAD
 }
 
-fn said(fields: &Fields, version: Version) -> Result<Said, Fault> {
+fn declared(fields: &Fields, version: Version) -> Result<Declared, ParseError> {
     if !fields.has_any(FRAMING) {
-        return Ok(Said::Nothing);
+        return Ok(Declared::Nothing);
     }
     if !fields.has(Name::TransferEncoding) {
-        return length(fields).map(|length| length.map_or(Said::Nothing, Said::Length));
+        return length(fields).map(|length| length.map_or(Declared::Nothing, Declared::Length));
     }
     let mut codings = fields.all(Name::TransferEncoding);
     let chunked = codings.next().is_some_and(|coding| coding.eq_ignore_ascii_case(b"chunked"));
     let alone = codings.next().is_none() && !fields.has(Name::ContentLength);
     let allowed = chunked && alone && version != Version::HTTP_10;
-    if allowed { Ok(Said::Chunked) } else { Err(Fault::Framing) }
+    if allowed { Ok(Declared::Chunked) } else { Err(ParseError::Framing) }
 }
 
 /// Returns the `Content-Length`, which may occur at most once.
-pub(crate) fn length(fields: &Fields) -> Result<Option<u64>, Fault> {
+pub(crate) fn length(fields: &Fields) -> Result<Option<u64>, ParseError> {
     let mut lengths = fields.all(Name::ContentLength);
     match (lengths.next(), lengths.next()) {
         (None, _) => Ok(None),
-        (Some(value), None) => number(value).map(Some).ok_or(Fault::Framing),
-        (Some(_), Some(_)) => Err(Fault::Framing),
+        (Some(value), None) => number(value).map(Some).ok_or(ParseError::Framing),
+        (Some(_), Some(_)) => Err(ParseError::Framing),
     }
 }
 

@@ -7,14 +7,14 @@
 use http::header::COOKIE;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Version, request, response};
 
+use crate::character_class::{is_space, is_value, trimmed};
 use crate::connection::HOP_BY_HOP;
-use crate::fault::Fault;
 use crate::fields::Fields;
 use crate::framing::{self, Framing};
 use crate::head::{Limits, MAX_METHOD};
 use crate::host;
 use crate::name::{Name, is_alias};
-use crate::octet::{is_space, is_value, trimmed};
+use crate::parse_error::ParseError;
 use crate::request::{Request, expects_continue, takes_trailers};
 use crate::response::Response;
 use crate::target::Target;
@@ -25,23 +25,23 @@ const FOREIGN: u64 = HOP_BY_HOP & !Name::set(&[Name::Te, Name::Http2Settings]);
 
 impl Request {
     /// Converts an HTTP/2 request. `ends` is true if no body follows the head.
-    pub fn from_h2(parts: request::Parts, ends: bool, limits: &Limits) -> Result<Self, Fault> {
+    pub fn from_h2(parts: request::Parts, ends: bool, limits: &Limits) -> Result<Self, ParseError> {
         let (method, uri) = (parts.method, parts.uri);
         if method == Method::CONNECT {
-            return Err(Fault::Method);
+            return Err(ParseError::Method);
         }
         if method.as_str().len() > MAX_METHOD
             || !matches!(uri.scheme_str(), None | Some("http" | "https"))
         {
-            return Err(Fault::Syntax);
+            return Err(ParseError::Syntax);
         }
         let raw = uri.path_and_query().map_or("", |target| target.as_str());
         if raw.len() > limits.target {
-            return Err(Fault::UriTooLong);
+            return Err(ParseError::UriTooLong);
         }
         // RFC 9113 §8.3.1: a path that begins with a slash, or an asterisk; nothing absolute.
         let (target, None) = Target::of(&method, raw.as_bytes())? else {
-            return Err(Fault::Syntax);
+            return Err(ParseError::Syntax);
         };
         let mut fields = received(&parts.headers, limits)?;
         let named = uri.authority().map(|authority| authority.as_str().as_bytes());
@@ -74,10 +74,10 @@ impl Response {
         asked: &Method,
         ends: bool,
         limits: &Limits,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, ParseError> {
         let response::Parts { status, headers, .. } = parts;
         if status.as_u16() >= 600 {
-            return Err(Fault::Syntax);
+            return Err(ParseError::Syntax);
         }
         let mut fields = received(&headers, limits)?;
         let framing = if framing::never_has_a_length(status) {
@@ -99,23 +99,23 @@ impl Response {
     }
 }
 
-/// Takes the announced length out of the fields. If no body follows, a length above 0 is a fault.
-fn length(fields: &mut Fields, ends: bool) -> Result<Option<u64>, Fault> {
+/// Takes the announced length out of the fields. If no body follows, a length above 0 is an error.
+fn length(fields: &mut Fields, ends: bool) -> Result<Option<u64>, ParseError> {
     let length = framing::length(fields)?;
     fields.remove(Name::ContentLength);
-    if ends && length.unwrap_or(0) > 0 { Err(Fault::Framing) } else { Ok(length) }
+    if ends && length.unwrap_or(0) > 0 { Err(ParseError::Framing) } else { Ok(length) }
 }
 
 /// Converts the fields of an HTTP/2 message. They must be well-formed (RFC 9113 §8.2) and within
 /// the limits.
-fn received(headers: &HeaderMap, limits: &Limits) -> Result<Fields, Fault> {
+fn received(headers: &HeaderMap, limits: &Limits) -> Result<Fields, ParseError> {
     let bytes = |(name, value): (&HeaderName, &HeaderValue)| name.as_str().len() + value.len() + 4;
     let all: usize = headers.iter().map(bytes).sum();
     // A client may split one cookie field to compress each part by itself (§8.2.3).
     let more_cookies = headers.get_all(COOKIE).iter().skip(1).count();
     if headers.len() - more_cookies > limits.fields || all > limits.bytes.min(u32::MAX as usize / 2)
     {
-        return Err(Fault::HeadTooLarge);
+        return Err(ParseError::HeadTooLarge);
     }
     for (name, value) in headers {
         check(name.as_str().as_bytes(), value.as_bytes())?;
@@ -123,17 +123,17 @@ fn received(headers: &HeaderMap, limits: &Limits) -> Result<Fields, Fault> {
     let fields = Fields::from_header_map(headers);
     let alone = |value: &[u8]| value.eq_ignore_ascii_case(b"trailers");
     let fine = !fields.has_any(FOREIGN) && fields.all(Name::Te).all(alone);
-    if fine { Ok(fields) } else { Err(Fault::Syntax) }
+    if fine { Ok(fields) } else { Err(ParseError::Syntax) }
 }
 
 /// Checks a field against RFC 9113 §8.2.1, and refuses aliases of the fields that frame a message.
-fn check(name: &[u8], value: &[u8]) -> Result<(), Fault> {
+fn check(name: &[u8], value: &[u8]) -> Result<(), ParseError> {
     let padded = [value.first(), value.last()].iter().flatten().any(|byte| is_space(**byte));
     if padded || !is_value(value) {
-        return Err(Fault::Syntax);
+        return Err(ParseError::Syntax);
     }
     let frames = matches!(Name::of(name), Name::ContentLength | Name::TransferEncoding);
-    if frames && is_alias(name) { Err(Fault::Framing) } else { Ok(()) }
+    if frames && is_alias(name) { Err(ParseError::Framing) } else { Ok(()) }
 }
 
 impl Fields {

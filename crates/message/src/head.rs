@@ -6,8 +6,8 @@
 
 use memchr::memchr3;
 
-use crate::fault::Fault;
-use crate::octet::is_token;
+use crate::character_class::is_token;
+use crate::parse_error::ParseError;
 
 /// The limits on the size of a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,9 +50,10 @@ impl Head {
     /// empty line before the first line counts as part of the head (RFC 9112 §2.2).
     ///
     /// # Errors
-    /// A bare CR, a bare LF, a NUL, or a first byte that cannot begin a line is [`Fault::Syntax`].
-    /// A head beyond the limits is [`Fault::UriTooLong`] or [`Fault::HeadTooLarge`].
-    pub fn end(&mut self, bytes: &[u8], limits: &Limits) -> Result<Option<usize>, Fault> {
+    /// A bare CR, a bare LF, a NUL, or a first byte that cannot begin a line is
+    /// [`ParseError::Syntax`]. A head beyond the limits is [`ParseError::UriTooLong`] or
+    /// [`ParseError::HeadTooLarge`].
+    pub fn end(&mut self, bytes: &[u8], limits: &Limits) -> Result<Option<usize>, ParseError> {
         loop {
             let rest = bytes.get(self.scanned..).unwrap_or_default();
             let found = memchr3(b'\r', b'\n', 0, rest).map(|at| self.scanned + at);
@@ -63,7 +64,7 @@ impl Head {
             match bytes.get(at..) {
                 Some([b'\r', b'\n', ..]) => {}
                 Some([b'\r']) => return Ok(None),
-                _ => return Err(Fault::Syntax),
+                _ => return Err(ParseError::Syntax),
             }
             if self.ends_line(at)? {
                 return Ok(Some(at + 2));
@@ -72,7 +73,7 @@ impl Head {
     }
 
     /// Records the line end at `at`. Returns whether it ends the blank line after the head.
-    fn ends_line(&mut self, at: usize) -> Result<bool, Fault> {
+    fn ends_line(&mut self, at: usize) -> Result<bool, ParseError> {
         let blank = at == self.line;
         (self.scanned, self.line) = (at + 2, at + 2);
         if !blank {
@@ -81,26 +82,26 @@ impl Head {
         }
         match (self.fields, at) {
             (0, 0) => Ok(false),
-            (0, _) => Err(Fault::Syntax),
+            (0, _) => Err(ParseError::Syntax),
             _ => Ok(true),
         }
     }
 
     /// Checks whether a head that has no end in its first `seen` bytes may still become valid.
-    fn check(&self, bytes: &[u8], seen: usize, limits: &Limits) -> Result<(), Fault> {
+    fn check(&self, bytes: &[u8], seen: usize, limits: &Limits) -> Result<(), ParseError> {
         let begun = seen > self.line;
         if self.fields > 0 {
             // The end of the line that has begun counts too.
             let taken = seen - self.fields + if begun { 2 } else { 0 };
-            return if taken > limits.bytes { Err(Fault::HeadTooLarge) } else { Ok(()) };
+            return if taken > limits.bytes { Err(ParseError::HeadTooLarge) } else { Ok(()) };
         }
         if begun && bytes.get(self.line).is_some_and(|first| !is_token(*first)) {
-            return Err(Fault::Syntax);
+            return Err(ParseError::Syntax);
         }
         if seen - self.line <= limits.first_line() {
             return Ok(());
         }
         let answer = bytes.get(self.line..).is_some_and(|line| line.starts_with(b"HTTP/"));
-        Err(if answer { Fault::HeadTooLarge } else { Fault::UriTooLong })
+        Err(if answer { ParseError::HeadTooLarge } else { ParseError::UriTooLong })
     }
 }

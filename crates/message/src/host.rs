@@ -3,9 +3,9 @@
 
 use std::net::Ipv6Addr;
 
-use crate::fault::Fault;
 use crate::fields::Fields;
 use crate::name::Name;
+use crate::parse_error::ParseError;
 
 /// Returns the authority of a request, which is the value of `Host`. `Host` must occur once, be
 /// well-formed, and agree with the authority in the request line if that has one. `needed` tells
@@ -14,22 +14,22 @@ pub(crate) fn authority(
     fields: &mut Fields,
     named: Option<&[u8]>,
     needed: bool,
-) -> Result<Box<[u8]>, Fault> {
+) -> Result<Box<[u8]>, ParseError> {
     let (host, second) = {
         let mut hosts = fields.all(Name::Host);
         (hosts.next(), hosts.next())
     };
     let authority: Box<[u8]> = match (host, named) {
-        _ if second.is_some() => return Err(Fault::Host),
+        _ if second.is_some() => return Err(ParseError::Host),
         (Some(host), Some(named)) if host.eq_ignore_ascii_case(named) => host.into(),
         (Some(host), None) => host.into(),
         (None, Some(named)) if !needed => named.into(),
         (None, None) if !needed => return Ok(Box::default()),
-        (Some(_), Some(_)) | (None, _) => return Err(Fault::Host),
+        (Some(_), Some(_)) | (None, _) => return Err(ParseError::Host),
     };
     let (pushes, missing) = (host.is_none(), named.is_some() && authority.is_empty());
     if missing || !is_host(&authority) {
-        return Err(Fault::Host);
+        return Err(ParseError::Host);
     }
     if pushes {
         fields.push(b"Host", &authority);
@@ -41,7 +41,7 @@ pub(crate) fn authority(
 pub(crate) fn authority_of_h2(
     fields: &mut Fields,
     named: Option<&[u8]>,
-) -> Result<Box<[u8]>, Fault> {
+) -> Result<Box<[u8]>, ParseError> {
     let needed = named.is_none();
     authority(fields, named, needed)
 }

@@ -4,7 +4,7 @@
 //! recipient cannot interpret it differently. Framing is never copied, a path has one form, and
 //! hop-by-hop fields stay on their connection. The rules are those of RFC 9110, RFC 9112 and RFC
 //! 9113. Where they let a recipient choose between repair and refusal, this crate refuses, and each
-//! refusal is a [`Fault`].
+//! refusal is a [`ParseError`].
 //!
 //! The crate has no I/O and no clock: bytes go in, values come out. A head is searched for its end
 //! once ([`Head`]), copied once and parsed in one pass ([`Request::parse`], [`Response::parse`]).
@@ -22,16 +22,16 @@
 //! let (mut out, target) = (Vec::new(), request.target.path_and_query());
 //! write_request(&mut out, &request.method, target, &request.fields, request.framing);
 //! assert_eq!(out, b"GET /pay HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 3\r\n\r\n");
-//! # Ok::<(), bywash_message::Fault>(())
+//! # Ok::<(), bywash_message::ParseError>(())
 //! ```
 
 #![forbid(unsafe_code)]
 
 mod authentication;
+mod character_class;
 mod chunk;
 mod connection;
 mod decode;
-mod fault;
 mod fields;
 mod forwarded;
 mod framing;
@@ -40,7 +40,7 @@ mod head;
 mod host;
 mod line;
 mod name;
-mod octet;
+mod parse_error;
 mod part;
 mod request;
 mod response;
@@ -49,13 +49,13 @@ mod trailers;
 mod write;
 
 pub use decode::Decoder;
-pub use fault::Fault;
 pub use fields::{Field, Fields};
 pub use forwarded::{Forwarded, Node};
 pub use framing::Framing;
 pub use head::{Head, Limits};
 pub use host::is_host;
 pub use name::{Name, alike};
+pub use parse_error::ParseError;
 pub use part::Part;
 pub use request::Request;
 pub use response::Response;

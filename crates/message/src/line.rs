@@ -5,17 +5,17 @@
 
 use memchr::memchr;
 
-use crate::fault::Fault;
+use crate::character_class::{is_token, is_value, trimmed};
 use crate::fields::{Fields, Line};
 use crate::head::Limits;
 use crate::name::{Name, is_alias};
-use crate::octet::{is_token, is_value, trimmed};
+use crate::parse_error::ParseError;
 
 /// Splits a head into its first line, without the line end, and its field lines, with their line
 /// ends. The head must end with its blank line.
-pub(crate) fn first(head: &[u8]) -> Result<(&[u8], &[u8]), Fault> {
-    let (line, rest) = cut(head).ok_or(Fault::Syntax)?;
-    let section = rest.strip_suffix(b"\r\n").ok_or(Fault::Syntax)?;
+pub(crate) fn first(head: &[u8]) -> Result<(&[u8], &[u8]), ParseError> {
+    let (line, rest) = cut(head).ok_or(ParseError::Syntax)?;
+    let section = rest.strip_suffix(b"\r\n").ok_or(ParseError::Syntax)?;
     Ok((line, section))
 }
 
@@ -27,16 +27,16 @@ fn cut(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// Parses the lines of a field section. Each has its line end, and there is no blank line.
-pub(crate) fn fields(section: &[u8], limits: &Limits) -> Result<Fields, Fault> {
+pub(crate) fn fields(section: &[u8], limits: &Limits) -> Result<Fields, ParseError> {
     if section.len() > limits.bytes.min(u32::MAX as usize) {
-        return Err(Fault::HeadTooLarge);
+        return Err(ParseError::HeadTooLarge);
     }
     let mut fields = Fields::over(section);
     let mut rest = section;
     while !rest.is_empty() {
         let (line, behind) = line(rest, section.len() - rest.len())?;
         if fields.len() == limits.fields {
-            return Err(Fault::HeadTooLarge);
+            return Err(ParseError::HeadTooLarge);
         }
         fields.add(line);
         rest = behind;
@@ -46,18 +46,18 @@ pub(crate) fn fields(section: &[u8], limits: &Limits) -> Result<Fields, Fault> {
 
 /// Parses the field line at the start of `rest`, which begins `start` bytes into the section.
 /// Returns the line and the bytes after it.
-fn line(rest: &[u8], start: usize) -> Result<(Line, &[u8]), Fault> {
-    let colon = rest.iter().position(|byte| !is_token(*byte)).ok_or(Fault::Syntax)?;
+fn line(rest: &[u8], start: usize) -> Result<(Line, &[u8]), ParseError> {
+    let colon = rest.iter().position(|byte| !is_token(*byte)).ok_or(ParseError::Syntax)?;
     let (spelled, after) = rest.split_at(colon);
-    let after = after.strip_prefix(b":").ok_or(Fault::Syntax)?;
-    let (raw, behind) = cut(after).ok_or(Fault::Syntax)?;
+    let after = after.strip_prefix(b":").ok_or(ParseError::Syntax)?;
+    let (raw, behind) = cut(after).ok_or(ParseError::Syntax)?;
     let value = trimmed(raw);
     if spelled.is_empty() || !is_value(value) {
-        return Err(Fault::Syntax);
+        return Err(ParseError::Syntax);
     }
     let name = Name::of(spelled);
     if matches!(name, Name::ContentLength | Name::TransferEncoding) && is_alias(spelled) {
-        return Err(Fault::Framing);
+        return Err(ParseError::Framing);
     }
     let line = Line {
         start: start as u32,

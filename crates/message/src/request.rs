@@ -3,13 +3,13 @@
 use http::{Method, Version};
 use memchr::memchr;
 
+use crate::character_class::{is_token, members, trimmed};
 use crate::connection::Options;
-use crate::fault::Fault;
 use crate::fields::Fields;
 use crate::framing::{self, Framing};
 use crate::head::{Limits, MAX_METHOD};
 use crate::name::Name;
-use crate::octet::{is_token, members, trimmed};
+use crate::parse_error::ParseError;
 use crate::target::Target;
 use crate::{host, line};
 
@@ -43,12 +43,12 @@ pub struct Request {
 
 impl Request {
     /// Parses a whole head, which [`Head::end`](crate::Head::end) has found.
-    pub fn parse(head: &[u8], limits: &Limits) -> Result<Self, Fault> {
+    pub fn parse(head: &[u8], limits: &Limits) -> Result<Self, ParseError> {
         let head = head.strip_prefix(b"\r\n").unwrap_or(head);
         let (first, section) = line::first(head)?;
         let (method, raw, version) = request_line(first)?;
         if raw.len() > limits.target {
-            return Err(Fault::UriTooLong);
+            return Err(ParseError::UriTooLong);
         }
         let (target, named) = Target::of(&method, raw)?;
         let mut fields = line::fields(section, limits)?;
@@ -72,15 +72,15 @@ impl Request {
 }
 
 /// Parses `method SP request-target SP HTTP-version` (RFC 9112 §3).
-fn request_line(line: &[u8]) -> Result<(Method, &[u8], Version), Fault> {
-    let (method, rest) = word(line).ok_or(Fault::Syntax)?;
-    let (target, rest) = word(rest).ok_or(Fault::Syntax)?;
+fn request_line(line: &[u8]) -> Result<(Method, &[u8], Version), ParseError> {
+    let (method, rest) = word(line).ok_or(ParseError::Syntax)?;
+    let (target, rest) = word(rest).ok_or(ParseError::Syntax)?;
     let version = version(rest)?;
     if method.len() > MAX_METHOD || !method.iter().all(|byte| is_token(*byte)) {
-        return Err(Fault::Syntax);
+        return Err(ParseError::Syntax);
     }
-    let method = Method::from_bytes(method).map_err(|_| Fault::Syntax)?;
-    if method == Method::CONNECT { Err(Fault::Method) } else { Ok((method, target, version)) }
+    let method = Method::from_bytes(method).map_err(|_| ParseError::Syntax)?;
+    if method == Method::CONNECT { Err(ParseError::Method) } else { Ok((method, target, version)) }
 }
 
 /// Splits at the first space.
@@ -90,28 +90,28 @@ fn word(line: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// Parses a version: in capitals, with one digit on each side of the dot (RFC 9112 §2.3).
-pub(crate) fn version(text: &[u8]) -> Result<Version, Fault> {
+pub(crate) fn version(text: &[u8]) -> Result<Version, ParseError> {
     match text {
         b"HTTP/1.1" => Ok(Version::HTTP_11),
         b"HTTP/1.0" => Ok(Version::HTTP_10),
         [b'H', b'T', b'T', b'P', b'/', major, b'.', minor]
             if major.is_ascii_digit() && minor.is_ascii_digit() =>
         {
-            Err(Fault::Version)
+            Err(ParseError::Version)
         }
-        _ => Err(Fault::Syntax),
+        _ => Err(ParseError::Syntax),
     }
 }
 
 /// Returns whether the client waits for `100 Continue` (RFC 9110 §10.1.1). Any other expectation is
 /// refused, because it cannot be met. Without a body there is nothing to wait for.
-pub(crate) fn expects_continue(fields: &Fields, framing: Framing) -> Result<bool, Fault> {
+pub(crate) fn expects_continue(fields: &Fields, framing: Framing) -> Result<bool, ParseError> {
     if !fields.has(Name::Expect) {
         return Ok(false);
     }
     let other = |value: &[u8]| !value.eq_ignore_ascii_case(b"100-continue");
     if fields.all(Name::Expect).any(other) {
-        return Err(Fault::Expectation);
+        return Err(ParseError::Expectation);
     }
     Ok(!matches!(framing, Framing::None | Framing::Length(0)))
 }

@@ -5,13 +5,13 @@
 
 use http::{Method, StatusCode, Version};
 
+use crate::character_class::is_value;
 use crate::connection::Options;
-use crate::fault::Fault;
 use crate::fields::Fields;
 use crate::framing::{self, Framing};
 use crate::head::Limits;
 use crate::line;
-use crate::octet::is_value;
+use crate::parse_error::ParseError;
 use crate::request::version;
 
 /// A response without its body.
@@ -40,10 +40,10 @@ pub struct Response {
 impl Response {
     /// Parses a whole head, which [`Head::end`](crate::Head::end) has found. `asked` is the method
     /// of the request.
-    pub fn parse(head: &[u8], asked: &Method, limits: &Limits) -> Result<Self, Fault> {
+    pub fn parse(head: &[u8], asked: &Method, limits: &Limits) -> Result<Self, ParseError> {
         let (first, section) = line::first(head)?;
         if first.len() > limits.first_line() {
-            return Err(Fault::HeadTooLarge);
+            return Err(ParseError::HeadTooLarge);
         }
         let (version, status, reason) = status_line(first)?;
         let mut fields = line::fields(section, limits)?;
@@ -62,18 +62,18 @@ impl Response {
 
 /// Parses `HTTP-version SP status-code SP [ reason-phrase ]` (RFC 9112 §4). Some servers omit the
 /// second space if there is no reason phrase.
-fn status_line(line: &[u8]) -> Result<(Version, StatusCode, &[u8]), Fault> {
-    let (start, rest) = line.split_at_checked(8).ok_or(Fault::Syntax)?;
+fn status_line(line: &[u8]) -> Result<(Version, StatusCode, &[u8]), ParseError> {
+    let (start, rest) = line.split_at_checked(8).ok_or(ParseError::Syntax)?;
     let version = version(start)?;
-    let [b' ', digits @ ..] = rest else { return Err(Fault::Syntax) };
-    let (digits, rest) = digits.split_at_checked(3).ok_or(Fault::Syntax)?;
-    let status = StatusCode::from_bytes(digits).map_err(|_| Fault::Syntax)?;
+    let [b' ', digits @ ..] = rest else { return Err(ParseError::Syntax) };
+    let (digits, rest) = digits.split_at_checked(3).ok_or(ParseError::Syntax)?;
+    let status = StatusCode::from_bytes(digits).map_err(|_| ParseError::Syntax)?;
     let reason = match rest {
         [] => rest,
         [b' ', reason @ ..] => reason,
-        _ => return Err(Fault::Syntax),
+        _ => return Err(ParseError::Syntax),
     };
     // 600 and above are not assigned (RFC 9110 §15).
     let fine = status.as_u16() < 600 && is_value(reason);
-    if fine { Ok((version, status, reason)) } else { Err(Fault::Syntax) }
+    if fine { Ok((version, status, reason)) } else { Err(ParseError::Syntax) }
 }

@@ -10,8 +10,8 @@
 use http::Method;
 use memchr::{memchr, memchr_iter, memrchr};
 
-use crate::fault::Fault;
-use crate::octet::{is_path, is_query, is_unreserved};
+use crate::character_class::{is_path, is_query, is_unreserved};
+use crate::parse_error::ParseError;
 
 /// The target of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,12 +39,12 @@ impl Target {
     }
 
     /// Brings a path with an optional query into canonical form.
-    pub fn canonical(target: &[u8]) -> Result<Self, Fault> {
+    pub fn canonical(target: &[u8]) -> Result<Self, ParseError> {
         let end = memchr(b'?', target).unwrap_or(target.len());
         let (path, query) = target.split_at(end);
         check_query(query)?;
         if !path.starts_with(b"/") {
-            return Err(Fault::Syntax);
+            return Err(ParseError::Syntax);
         }
         let mut text = if is_canonical(path) {
             let mut text = Vec::with_capacity(target.len());
@@ -56,7 +56,7 @@ impl Target {
         let path = text.len();
         text.extend_from_slice(query);
         // All bytes have been checked to be ASCII.
-        let text = String::from_utf8(text).map_err(|_| Fault::Path)?;
+        let text = String::from_utf8(text).map_err(|_| ParseError::Path)?;
         Ok(Self { text, path })
     }
 
@@ -68,7 +68,7 @@ impl Target {
     pub(crate) fn of<'a>(
         method: &Method,
         raw: &'a [u8],
-    ) -> Result<(Self, Option<&'a [u8]>), Fault> {
+    ) -> Result<(Self, Option<&'a [u8]>), ParseError> {
         match raw {
             [b'/', ..] => Ok((Self::canonical(raw)?, None)),
             b"*" if *method == Method::OPTIONS => Ok((Self::asterisk(), None)),
@@ -78,8 +78,11 @@ impl Target {
 
     /// Parses a target in absolute form (RFC 9112 §3.2.2). An empty path means `/`, but `*` for
     /// `OPTIONS` (§3.2.4).
-    fn absolute<'a>(method: &Method, raw: &'a [u8]) -> Result<(Self, Option<&'a [u8]>), Fault> {
-        let rest = without_scheme(raw).ok_or(Fault::Syntax)?;
+    fn absolute<'a>(
+        method: &Method,
+        raw: &'a [u8],
+    ) -> Result<(Self, Option<&'a [u8]>), ParseError> {
+        let rest = without_scheme(raw).ok_or(ParseError::Syntax)?;
         let end = rest.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#'));
         let (authority, rest) = rest.split_at(end.unwrap_or(rest.len()));
         let target = match rest {
@@ -100,10 +103,10 @@ fn without_scheme(raw: &[u8]) -> Option<&[u8]> {
 
 /// Checks a query. Its syntax is up to the application. Only bytes that break lines, logs or C
 /// strings are refused.
-fn check_query(query: &[u8]) -> Result<(), Fault> {
+fn check_query(query: &[u8]) -> Result<(), ParseError> {
     let zero = |at: usize| query.get(at + 1..at + 3) == Some(b"00");
     let fine = query.iter().all(|byte| is_query(*byte)) && !memchr_iter(b'%', query).any(zero);
-    if fine { Ok(()) } else { Err(Fault::Path) }
+    if fine { Ok(()) } else { Err(ParseError::Path) }
 }
 
 /// Returns whether a path is certainly canonical: no escapes, and no segment that begins with a
@@ -118,7 +121,7 @@ fn is_canonical(path: &[u8]) -> bool {
 }
 
 /// Brings a path that begins with a slash into canonical form.
-fn normal(path: &[u8], room: usize) -> Result<Vec<u8>, Fault> {
+fn normal(path: &[u8], room: usize) -> Result<Vec<u8>, ParseError> {
     let mut out = Vec::with_capacity(room);
     out.push(b'/');
     let mut segments = path.get(1..).unwrap_or_default().split(|byte| *byte == b'/').peekable();
@@ -131,7 +134,7 @@ fn normal(path: &[u8], room: usize) -> Result<Vec<u8>, Fault> {
                 out.truncate(start);
                 leave(&mut out)?;
             }
-            segment if deceives(segment) => return Err(Fault::Path),
+            segment if deceives(segment) => return Err(ParseError::Path),
             _ if segments.peek().is_some() => out.push(b'/'),
             _ => {}
         }
@@ -140,21 +143,21 @@ fn normal(path: &[u8], room: usize) -> Result<Vec<u8>, Fault> {
 }
 
 /// Removes the last segment from a path that ends with a slash.
-fn leave(out: &mut Vec<u8>) -> Result<(), Fault> {
+fn leave(out: &mut Vec<u8>) -> Result<(), ParseError> {
     out.pop();
-    let parent = memrchr(b'/', out).ok_or(Fault::Path)?;
+    let parent = memrchr(b'/', out).ok_or(ParseError::Path)?;
     out.truncate(parent + 1);
     Ok(())
 }
 
 /// Appends a segment in its normal form.
-fn unescape(segment: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
+fn unescape(segment: &[u8], out: &mut Vec<u8>) -> Result<(), ParseError> {
     let mut rest = segment;
     while let [byte, behind @ ..] = rest {
         rest = behind;
         match byte {
             b'%' => {
-                let (escaped, behind) = escape(behind).ok_or(Fault::Path)?;
+                let (escaped, behind) = escape(behind).ok_or(ParseError::Path)?;
                 rest = behind;
                 push(escaped, is_unreserved(escaped), out);
             }
@@ -164,7 +167,7 @@ fn unescape(segment: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
                 push(*byte, false, out);
             }
             byte if is_path(*byte) => out.push(*byte),
-            _ => return Err(Fault::Path),
+            _ => return Err(ParseError::Path),
         }
     }
     Ok(())

@@ -5,11 +5,11 @@
 
 use memchr::memchr;
 
-use crate::fault::Fault;
 use crate::fields::{Field, Fields};
 use crate::head::Limits;
 use crate::line;
 use crate::name::{Name, alike};
+use crate::parse_error::ParseError;
 
 /// Fields without a [`Name`] that are allowed in heads only (RFC 9110 §6.5.1): those that modify a
 /// request, authenticate, or control how the content is interpreted or cached.
@@ -44,21 +44,25 @@ pub(crate) struct Section {
 impl Section {
     /// Takes bytes up to and including the blank line. Returns their number and whether the blank
     /// line has come.
-    pub(crate) fn take(&mut self, input: &[u8], limits: &Limits) -> Result<(usize, bool), Fault> {
+    pub(crate) fn take(
+        &mut self,
+        input: &[u8],
+        limits: &Limits,
+    ) -> Result<(usize, bool), ParseError> {
         let mut used = 0;
         while let Some(rest) = input.get(used..).filter(|rest| !rest.is_empty()) {
             let end = memchr(b'\n', rest).map(|at| at + 1);
             let piece = rest.get(..end.unwrap_or(rest.len())).unwrap_or(rest);
             // The blank line does not count towards the limit.
             if self.lines.len() + piece.len() > limits.bytes.saturating_add(2) {
-                return Err(Fault::Body);
+                return Err(ParseError::Body);
             }
             let from = self.lines.len().saturating_sub(1);
             self.lines.extend_from_slice(piece);
             // A CR that is not followed by LF can never become a valid line.
             let new = self.lines.get(from..).unwrap_or_default();
             if new.windows(2).any(|pair| pair[0] == b'\r' && pair[1] != b'\n') {
-                return Err(Fault::Body);
+                return Err(ParseError::Body);
             }
             used += piece.len();
             if end.is_some() && self.ends_line()? {
@@ -69,10 +73,10 @@ impl Section {
     }
 
     /// Records the end of a line. Returns whether the line was blank.
-    fn ends_line(&mut self) -> Result<bool, Fault> {
+    fn ends_line(&mut self) -> Result<bool, ParseError> {
         let line = self.lines.get(self.line..).unwrap_or_default();
         if !line.ends_with(b"\r\n") {
-            return Err(Fault::Body);
+            return Err(ParseError::Body);
         }
         let blank = line.len() == 2;
         self.line = self.lines.len();
@@ -80,12 +84,12 @@ impl Section {
     }
 
     /// Parses the lines. Returns the fields that are allowed in trailers, if there are any.
-    pub(crate) fn fields(&self, limits: &Limits) -> Result<Option<Fields>, Fault> {
+    pub(crate) fn fields(&self, limits: &Limits) -> Result<Option<Fields>, ParseError> {
         let lines = self.lines.strip_suffix(b"\r\n").unwrap_or_default();
         if lines.is_empty() {
             return Ok(None);
         }
-        let mut fields = line::fields(lines, limits).map_err(|_| Fault::Body)?;
+        let mut fields = line::fields(lines, limits).map_err(|_| ParseError::Body)?;
         fields.retain(is_taken);
         Ok((!fields.is_empty()).then_some(fields))
     }

@@ -37,8 +37,8 @@ mod epoll;
 mod interest;
 mod key;
 mod limit;
-mod news;
 mod notice;
+mod pending_events;
 mod process;
 mod register;
 #[cfg(feature = "tokio")]
@@ -51,7 +51,7 @@ mod watching;
 pub use interest::{Interest, Reason, Refused};
 pub use limit::raise_file_limit;
 pub use notice::{Notice, Signal};
-pub use register::{told_by_notice, unwatch};
+pub use register::{unwatch, watch_with_notice};
 #[cfg(feature = "tokio")]
 pub use set::{Departure, Watch};
 pub use sys::{Unsignalled, unacknowledged};

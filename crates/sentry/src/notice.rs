@@ -36,14 +36,14 @@ pub struct Signal {
 const SERT_CLIENT_GONE: i32 = 2;
 
 impl Notice {
-    /// Carries out the actions. Returns [`Told::NotYet`] if the signal queue is full and the caller
-    /// must try again.
-    pub(crate) fn tell(&self, watch: u64, reason: Reason) -> Told {
+    /// Carries out the actions. Returns [`Delivery::Retry`] if the signal queue is full and the
+    /// caller must try again.
+    pub(crate) fn report(&self, watch: u64, reason: Reason) -> Delivery {
         if let Some(signal) = self.signal {
             let value = signal.value.unwrap_or(watch);
             let sent = sys::queue_signal(signal.thread, signal.number, value, reason.errno());
             if sent.is_err_and(|error| error.raw_os_error() == Some(libc::EAGAIN)) {
-                return Told::NotYet;
+                return Delivery::Retry;
             }
         }
         if let Some(eventfd) = self.eventfd {
@@ -56,7 +56,7 @@ impl Notice {
         if let Some((call, cookie)) = self.call {
             call(cookie, reason.errno());
         }
-        Told::Yes
+        Delivery::Done
     }
 
     /// Checks that the actions are possible. Returns `EINVAL` if there is no action, no such
@@ -64,8 +64,8 @@ impl Notice {
     /// is closed.
     pub(crate) fn check(&self) -> std::io::Result<()> {
         let error = |number| Err(std::io::Error::from_raw_os_error(number));
-        let told = self.signal.is_some() || self.eventfd.is_some();
-        if !told && self.terminate.is_none() && self.call.is_none() {
+        let notifies = self.signal.is_some() || self.eventfd.is_some();
+        if !notifies && self.terminate.is_none() && self.call.is_none() {
             return error(libc::EINVAL);
         }
         if let Some(signal) = self.signal {
@@ -91,7 +91,7 @@ fn can_be_handled(signal: i32) -> bool {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
-    Yes,
-    NotYet,
+pub(crate) enum Delivery {
+    Done,
+    Retry,
 }

@@ -10,7 +10,7 @@ use crate::key::Key;
 use crate::notice::Notice;
 use crate::process;
 use crate::sys::{self, Flags};
-use crate::table::{Seat, Tell};
+use crate::table::{Entry, Notifier};
 use crate::watcher;
 
 /// The generation of the last watch. It continues in a forked child, so that keys of the parent's
@@ -21,12 +21,12 @@ static GENERATION: AtomicU32 = AtomicU32::new(0);
 ///
 /// # Errors
 /// [`Refused`]. No event will be reported then.
-pub fn told_by_notice(fd: RawFd, interest: Interest, notice: Notice) -> Result<(), Refused> {
+pub fn watch_with_notice(fd: RawFd, interest: Interest, notice: Notice) -> Result<(), Refused> {
     notice.check()?;
-    register(fd, interest, Tell::Notice(notice)).map(drop)
+    register(fd, interest, Notifier::Notice(notice)).map(drop)
 }
 
-pub(crate) fn register(fd: RawFd, interest: Interest, tell: Tell) -> Result<Key, Refused> {
+pub(crate) fn register(fd: RawFd, interest: Interest, notifier: Notifier) -> Result<Key, Refused> {
     if !sys::has_connections(fd)? {
         return Err(Refused::NotAStream);
     }
@@ -39,7 +39,7 @@ pub(crate) fn register(fd: RawFd, interest: Interest, tell: Tell) -> Result<Key,
         _lost = watcher::forget_set(&mut table);
     }
     let ours = watcher::started(shared, &mut table)?;
-    table.seats.try_reserve(1).map_err(|_| io::Error::from_raw_os_error(libc::ENOMEM))?;
+    table.entries.try_reserve(1).map_err(|_| io::Error::from_raw_os_error(libc::ENOMEM))?;
     let key = Key { fd, generation: GENERATION.fetch_add(1, Ordering::Relaxed) };
     // Register first and check second: the check detects an event between the two, and the reported
     // event finds no entry.
@@ -52,8 +52,8 @@ pub(crate) fn register(fd: RawFd, interest: Interest, tell: Tell) -> Result<Key,
     }
     entered?;
     // A replaced entry belongs to a descriptor that has been closed since.
-    let seat = Seat { generation: key.generation, cookie, interest, tell };
-    let before = table.seats.insert(fd, seat);
+    let entry = Entry { generation: key.generation, cookie, interest, notifier };
+    let before = table.entries.insert(fd, entry);
     drop(table);
     drop(before);
     Ok(key)
@@ -79,19 +79,20 @@ fn look(fd: RawFd, interest: Interest) -> Result<(), Refused> {
 pub fn unwatch(fd: RawFd) -> bool {
     let Some(shared) = process::existing() else { return false };
     let mut table = shared.lock();
-    let telling = table.telling.filter(|(key, _)| key.fd == fd);
-    let seat = table.remove(fd);
-    if telling.is_some() && table.thread != Some(sys::this_thread()) {
+    let reporting = table.reporting.filter(|(key, _)| key.fd == fd);
+    let entry = table.remove(fd);
+    if reporting.is_some() && table.thread != Some(sys::this_thread()) {
         table.waiting += 1;
-        while table.telling == telling {
-            table = shared.told.wait(table).unwrap_or_else(PoisonError::into_inner);
+        while table.reporting == reporting {
+            table = shared.reported.wait(table).unwrap_or_else(PoisonError::into_inner);
         }
         table.waiting -= 1;
     }
     drop(table);
-    seat.is_some_and(|seat| {
+    entry.is_some_and(|entry| {
         // The entry of a disconnect that is being reported ends with that report.
-        !telling.is_some_and(|(key, why)| key.generation == seat.generation && why != Reason::Data)
+        !reporting
+            .is_some_and(|(key, why)| key.generation == entry.generation && why != Reason::Data)
     })
 }
 
@@ -100,8 +101,8 @@ pub fn unwatch(fd: RawFd) -> bool {
 pub(crate) fn forget(key: Key) {
     let Some(shared) = process::existing() else { return };
     let mut table = shared.lock();
-    let is_it = table.seats.get(&key.fd).is_some_and(|seat| seat.generation == key.generation);
-    let seat = if is_it { table.remove(key.fd) } else { None };
+    let is_it = table.entries.get(&key.fd).is_some_and(|entry| entry.generation == key.generation);
+    let entry = if is_it { table.remove(key.fd) } else { None };
     drop(table);
-    drop(seat);
+    drop(entry);
 }

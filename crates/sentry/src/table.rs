@@ -18,7 +18,7 @@
 //!
 //! **Lock.** The lock is held for changes of the table, `epoll_ctl`, the first check of a
 //! connection, and the start of the thread. It is never held while waiting for the kernel,
-//! reporting an event or running foreign code. `telling` is the event that the thread
+//! reporting an event or running foreign code. `reporting` is the event that the thread
 //! (`watcher.rs`) reports without the lock; [`unwatch`](crate::unwatch) waits for its end.
 //!
 //! **Generations** have 32 bits. For a mix-up, an event would have to stay in the kernel while the
@@ -32,34 +32,34 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use crate::epoll::Set;
 use crate::interest::{Interest, Reason, Refused};
 use crate::key::Key;
-use crate::news::News;
 use crate::notice::Notice;
+use crate::pending_events::PendingEvents;
 use crate::sys;
 
 /// The way in which an event is reported.
 #[derive(Clone, Debug)]
-pub(crate) enum Tell {
-    Future(Arc<News>),
+pub(crate) enum Notifier {
+    Future(Arc<PendingEvents>),
     Notice(Notice),
 }
 
 /// A watched connection.
 #[derive(Debug)]
-pub(crate) struct Seat {
+pub(crate) struct Entry {
     pub(crate) generation: u32,
     pub(crate) cookie: u64,
     pub(crate) interest: Interest,
-    pub(crate) tell: Tell,
+    pub(crate) notifier: Notifier,
 }
 
-pub(crate) type Seats = HashMap<RawFd, Seat, BuildHasherDefault<DefaultHasher>>;
+pub(crate) type Entries = HashMap<RawFd, Entry, BuildHasherDefault<DefaultHasher>>;
 
 /// The table of watches, and the condition variable for its users.
 #[derive(Default)]
 pub(crate) struct Shared {
     table: Mutex<Table>,
     /// Notified when an event has been reported.
-    pub(crate) told: Condvar,
+    pub(crate) reported: Condvar,
 }
 
 #[derive(Default)]
@@ -68,9 +68,9 @@ pub(crate) struct Table {
     pub(crate) set: Option<Set>,
     /// The thread that waits on it.
     pub(crate) thread: Option<libc::pthread_t>,
-    pub(crate) seats: Seats,
+    pub(crate) entries: Entries,
     /// The event that the thread is reporting now.
-    pub(crate) telling: Option<(Key, Reason)>,
+    pub(crate) reporting: Option<(Key, Reason)>,
     /// The number of threads that wait for the end of that report.
     pub(crate) waiting: u32,
 }
@@ -94,7 +94,7 @@ impl Table {
             Err(error) if error.raw_os_error() == Some(libc::EEXIST) => {}
             result => return Ok(result?),
         }
-        if self.seats.get(&key.fd).is_some_and(|seat| seat.cookie == cookie) {
+        if self.entries.get(&key.fd).is_some_and(|entry| entry.cookie == cookie) {
             return Err(Refused::Watched);
         }
         // The epoll entry belongs to a descriptor that was closed while another process held the
@@ -102,13 +102,13 @@ impl Table {
         Ok(sys::epoll_change(set.epoll, key.fd, key.into(), interest.flags())?)
     }
 
-    pub(crate) fn remove(&mut self, fd: RawFd) -> Option<Seat> {
-        let seat = self.seats.remove(&fd);
-        if let (Some(_), Some(set)) = (&seat, self.set)
+    pub(crate) fn remove(&mut self, fd: RawFd) -> Option<Entry> {
+        let entry = self.entries.remove(&fd);
+        if let (Some(_), Some(set)) = (&entry, self.set)
             && set.is_ours()
         {
             sys::epoll_remove(set.epoll, fd);
         }
-        seat
+        entry
     }
 }

@@ -11,10 +11,10 @@ use std::{mem, thread};
 use crate::epoll::Set;
 use crate::interest::Reason;
 use crate::key::Key;
-use crate::notice::Told;
+use crate::notice::Delivery;
 use crate::process;
 use crate::sys::{self, Flags, Unsignalled};
-use crate::table::{Seats, Shared, Table, Tell};
+use crate::table::{Entries, Notifier, Shared, Table};
 
 /// The maximum number of events taken from the kernel at once.
 const BATCH: usize = 64;
@@ -52,20 +52,20 @@ fn run(shared: &Shared, set: Set) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(_) => break,
         };
-        let mut told = Told::Yes;
+        let mut delivery = Delivery::Done;
         for event in &events[..count] {
-            let Some((key, reason, tell)) = take(shared, event) else {
+            let Some((key, reason, notifier)) = take(shared, event) else {
                 continue;
             };
-            let this = tell_of(key, reason, &tell);
-            if this == Told::NotYet {
-                told = Told::NotYet;
+            let this = report(key, reason, &notifier);
+            if this == Delivery::Retry {
+                delivery = Delivery::Retry;
             }
             if !done(shared, key, reason, this) {
                 return;
             }
         }
-        if told == Told::NotYet {
+        if delivery == Delivery::Retry {
             sys::pause_ms(PAUSE_MS);
         }
     }
@@ -73,22 +73,22 @@ fn run(shared: &Shared, set: Set) {
 }
 
 /// Returns the watch and the event, if it is to be reported. The report lasts until [`done`].
-fn take(shared: &Shared, event: &libc::epoll_event) -> Option<(Key, Reason, Tell)> {
+fn take(shared: &Shared, event: &libc::epoll_event) -> Option<(Key, Reason, Notifier)> {
     let (key, flags) = (Key::from(event.u64), what_is_so(event));
     let mut table = shared.lock();
-    let seat = table.seats.get(&key.fd).filter(|seat| seat.generation == key.generation)?;
-    let reason = seat.interest.reason(flags)?;
-    let tell = seat.tell.clone();
+    let entry = table.entries.get(&key.fd).filter(|entry| entry.generation == key.generation)?;
+    let reason = entry.interest.reason(flags)?;
+    let notifier = entry.notifier.clone();
     // The descriptor was closed without being unwatched, another process kept the old socket open,
     // and the number now refers to another socket.
-    if sys::cookie_of(key.fd) != seat.cookie {
-        let seat = table.seats.remove(&key.fd);
+    if sys::cookie_of(key.fd) != entry.cookie {
+        let entry = table.entries.remove(&key.fd);
         drop(table);
-        drop(seat);
+        drop(entry);
         return None;
     }
-    table.telling = Some((key, reason));
-    Some((key, reason, tell))
+    table.reporting = Some((key, reason));
+    Some((key, reason, notifier))
 }
 
 /// Returns the flags of an event, without the `IN` of a bare FIN.
@@ -99,50 +99,50 @@ fn what_is_so(event: &libc::epoll_event) -> Flags {
 }
 
 /// Reports an event. A waker that panics does not affect other watches.
-fn tell_of(key: Key, reason: Reason, tell: &Tell) -> Told {
-    let telling = || match tell {
-        Tell::Notice(notice) => notice.tell(key.into(), reason),
-        Tell::Future(news) => {
-            news.tell(reason);
-            Told::Yes
+fn report(key: Key, reason: Reason, notifier: &Notifier) -> Delivery {
+    let reporting = || match notifier {
+        Notifier::Notice(notice) => notice.report(key.into(), reason),
+        Notifier::Future(pending) => {
+            pending.report(reason);
+            Delivery::Done
         }
     };
-    catch_unwind(AssertUnwindSafe(telling)).unwrap_or(Told::Yes)
+    catch_unwind(AssertUnwindSafe(reporting)).unwrap_or(Delivery::Done)
 }
 
 /// Ends the report, and the watch if it was the disconnect. Returns false if this is no longer the
 /// thread of the table: the set was lost in the meantime, or the process was forked in a function
 /// that was called.
-fn done(shared: &Shared, key: Key, reason: Reason, told: Told) -> bool {
+fn done(shared: &Shared, key: Key, reason: Reason, delivery: Delivery) -> bool {
     if !process::is_own(shared) {
         return false;
     }
     let mut table = shared.lock();
-    if table.telling == Some((key, reason)) {
-        table.telling = None;
+    if table.reporting == Some((key, reason)) {
+        table.reporting = None;
     }
     if table.waiting > 0 {
-        shared.told.notify_all();
+        shared.reported.notify_all();
     }
     if table.thread != Some(sys::this_thread()) {
         return false;
     }
     let ours = table.set.filter(|set| set.is_ours());
-    let seat = table.seats.get_mut(&key.fd).filter(|seat| seat.generation == key.generation);
-    let (Some(ours), Some(seat)) = (ours, seat) else { return true };
-    if told == Told::Yes && reason != Reason::Data {
+    let entry = table.entries.get_mut(&key.fd).filter(|entry| entry.generation == key.generation);
+    let (Some(ours), Some(entry)) = (ours, entry) else { return true };
+    if delivery == Delivery::Done && reason != Reason::Data {
         sys::epoll_remove(ours.epoll, key.fd);
-        let seat = table.seats.remove(&key.fd);
+        let entry = table.entries.remove(&key.fd);
         drop(table);
-        drop(seat);
+        drop(entry);
         return true;
     }
-    if told == Told::Yes {
-        seat.interest.data = false;
+    if delivery == Delivery::Done {
+        entry.interest.data = false;
     }
     // The kernel reports again conditions that already hold, so an event that was not reported is
     // retried.
-    let _ = sys::epoll_change(ours.epoll, key.fd, key.into(), seat.interest.flags());
+    let _ = sys::epoll_change(ours.epoll, key.fd, key.into(), entry.interest.flags());
     true
 }
 
@@ -150,19 +150,19 @@ fn done(shared: &Shared, key: Key, reason: Reason, told: Told) -> bool {
 fn set_is_lost(shared: &Shared) {
     let mut table = shared.lock();
     if table.thread == Some(sys::this_thread()) {
-        let seats = forget_set(&mut table);
+        let entries = forget_set(&mut table);
         drop(table);
-        drop(seats);
+        drop(entries);
     }
 }
 
 /// Resets the table, so that the next watch creates a new set. A thread that still waits on the old
 /// set finds no entry for its events.
-pub(crate) fn forget_set(table: &mut Table) -> Seats {
+pub(crate) fn forget_set(table: &mut Table) -> Entries {
     if let Some(set) = table.set.take() {
         process::there_is_no_set();
         set.close();
     }
     table.thread = None;
-    mem::take(&mut table.seats)
+    mem::take(&mut table.entries)
 }

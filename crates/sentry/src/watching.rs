@@ -10,9 +10,9 @@ use std::task::{Context, Poll};
 
 use crate::interest::{Interest, Reason, Refused};
 use crate::key::Key;
-use crate::news::News;
+use crate::pending_events::PendingEvents;
 use crate::register::{forget, register};
-use crate::table::Tell;
+use crate::table::Notifier;
 
 /// A watch of a connection, which ends when the value is dropped.
 ///
@@ -26,7 +26,7 @@ use crate::table::Tell;
 #[must_use = "the connection is watched only as long as this lives"]
 pub struct Watching<'a> {
     key: Option<Key>,
-    news: Arc<News>,
+    pending: Arc<PendingEvents>,
     connection: PhantomData<BorrowedFd<'a>>,
 }
 
@@ -38,24 +38,24 @@ pub struct Watching<'a> {
 /// `NotConnected`; `AlreadyExists` if it is already watched; `InvalidInput` if it is not a stream
 /// socket; or the kernel's error if descriptors, threads, watches or memory are exhausted.
 pub fn watch<S: AsFd>(connection: &S, interest: Interest) -> io::Result<Watching<'_>> {
-    let news = Arc::new(News::default());
+    let pending = Arc::new(PendingEvents::default());
     let fd = connection.as_fd().as_raw_fd();
-    let key = match register(fd, interest, Tell::Future(Arc::clone(&news))) {
+    let key = match register(fd, interest, Notifier::Future(Arc::clone(&pending))) {
         Ok(key) => Some(key),
         Err(Refused::Left(reason)) => {
-            news.tell(reason);
+            pending.report(reason);
             None
         }
         Err(refused) => return Err(refused.into()),
     };
-    Ok(Watching { key, news, connection: PhantomData })
+    Ok(Watching { key, pending, connection: PhantomData })
 }
 
 impl Future for Watching<'_> {
     type Output = Reason;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Reason> {
-        self.news.poll(context)
+        self.pending.poll(context)
     }
 }
 

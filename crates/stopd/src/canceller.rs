@@ -14,12 +14,12 @@ use bywash_lease::{Backend, DatabaseName, statement};
 use bywash_units::{Span, Time};
 use tokio::sync::mpsc;
 
+use crate::cancel_log::CancelLog;
 use crate::database::{Database, DatabaseError, Running, Verdict, Wanted};
-use crate::desk::Desk;
 use crate::job::Job;
-use crate::journal::Journal;
-use crate::pace::Pace;
+use crate::lease_broker::LeaseBroker;
 use crate::spared::Spared;
+use crate::token_bucket::TokenBucket;
 
 /// The maximum number of requests that are pursued at a time.
 const MOST_JOBS: usize = 65_536;
@@ -33,7 +33,7 @@ const MOST_ENDING: usize = 1024;
 const RELEASE: Duration = Duration::from_millis(50);
 
 /// The interval at which the state of a database is checked.
-const GREETING: Span = Span::from_secs(5);
+const CHECK_INTERVAL: Span = Span::from_secs(5);
 
 /// The time for which a database is not queried after an error.
 const REST: Span = Span::from_millis(500);
@@ -51,16 +51,16 @@ pub(crate) struct Canceller {
     pub(crate) name: DatabaseName,
     pub(crate) settings: bywash_config::Database,
     pub(crate) mode: Mode,
-    pub(crate) desk: Rc<Desk>,
+    pub(crate) broker: Rc<LeaseBroker>,
     pub(crate) database: Database,
-    pub(crate) pace: Pace,
-    pub(crate) journal: Journal,
+    pub(crate) bucket: TokenBucket,
+    pub(crate) cancel_log: CancelLog,
     /// The time before which a database with an error is not queried again.
     pub(crate) down_until: Option<Time>,
     /// The last reported problem of the database.
     pub(crate) complaint: Option<String>,
     /// The time of the next check of the database.
-    pub(crate) greet_at: Time,
+    pub(crate) check_at: Time,
     /// The statements that were cancelled last, by connection and serial. A statement may be found
     /// again before it has ended, and two stops may ask for it.
     pub(crate) ending: VecDeque<(u64, u64)>,
@@ -68,31 +68,31 @@ pub(crate) struct Canceller {
 
 impl Canceller {
     /// Cancels statements for the jobs that arrive, until the channel is closed.
-    pub(crate) async fn run(mut self, mut tray: mpsc::Receiver<Job>) {
-        self.greet().await;
+    pub(crate) async fn run(mut self, mut channel: mpsc::Receiver<Job>) {
+        self.check().await;
         let mut jobs: Vec<Job> = Vec::new();
         loop {
             let due = jobs.iter().map(|job| job.due).min();
             tokio::select! {
-                job = tray.recv(), if jobs.len() < MOST_JOBS => match job {
+                job = channel.recv(), if jobs.len() < MOST_JOBS => match job {
                     Some(job) => jobs.push(job),
                     None => return,
                 },
                 () = self.sleep_until(due) => {}
-                () = self.sleep_until(Some(self.greet_at)) => self.greet().await,
+                () = self.sleep_until(Some(self.check_at)) => self.check().await,
             }
-            let wait = self.pace.wait(self.desk.now());
+            let wait = self.bucket.wait(self.broker.now());
             if wait > Span::ZERO {
                 tokio::time::sleep(wait.to_std()).await;
             }
             // Jobs beyond the limit wait in the channel. If it is full, a stop is answered as too
             // late.
             while jobs.len() < MOST_JOBS
-                && let Ok(job) = tray.try_recv()
+                && let Ok(job) = channel.try_recv()
             {
                 jobs.push(job);
             }
-            let now = self.desk.now();
+            let now = self.broker.now();
             let (due, later): (Vec<Job>, Vec<Job>) =
                 jobs.into_iter().partition(|job| job.due <= now);
             jobs = later;
@@ -102,34 +102,34 @@ impl Canceller {
 
     /// Connects before the first stop, and reports missing privileges. It is repeated, so that the
     /// status for operators stays correct.
-    async fn greet(&mut self) {
-        self.greet_at = self.desk.now() + GREETING;
+    async fn check(&mut self) {
+        self.check_at = self.broker.now() + CHECK_INTERVAL;
         let lacks = self.database.lacks().await;
         match lacks {
             Ok(lack) => {
                 self.down_until = None;
-                self.tell(true, lack);
+                self.report_state(true, lack);
             }
-            Err(error) => self.tell(false, Some(said(&error))),
+            Err(error) => self.report_state(false, Some(with_sources(&error))),
         }
     }
 
     /// Reports the state of the database. An unchanged state is not logged again.
-    fn tell(&mut self, connected: bool, complaint: Option<String>) {
+    fn report_state(&mut self, connected: bool, complaint: Option<String>) {
         let name = self.name.as_str();
         if self.complaint != complaint {
             match &complaint {
-                Some(words) => self.journal.complain(name, words),
-                None => self.journal.is_well(name),
+                Some(words) => self.cancel_log.complain(name, words),
+                None => self.cancel_log.is_well(name),
             }
             self.complaint.clone_from(&complaint);
         }
-        self.desk.numbers.connected(name, connected, complaint);
+        self.broker.numbers.connected(name, connected, complaint);
     }
 
     async fn sleep_until(&self, due: Option<Time>) {
         match due {
-            Some(due) => tokio::time::sleep(due.since(self.desk.now()).to_std()).await,
+            Some(due) => tokio::time::sleep(due.since(self.broker.now()).to_std()).await,
             None => std::future::pending().await,
         }
     }
@@ -137,7 +137,7 @@ impl Canceller {
     /// Searches for the due jobs and cancels their statements. Returns the jobs to search for
     /// again.
     async fn round(&mut self, due: Vec<Job>) -> Vec<Job> {
-        let now = self.desk.now();
+        let now = self.broker.now();
         let mut jobs = Vec::with_capacity(due.len());
         let mut wanted = Wanted { marked: self.settings.marks, ..Wanted::default() };
         let mut leased = HashMap::new();
@@ -146,7 +146,7 @@ impl Canceller {
                 self.spare(&job, Spared::Late);
                 continue;
             }
-            let connections = self.desk.works_for(&job.request, job.only, &self.name);
+            let connections = self.broker.works_for(&job.request, job.only, &self.name);
             let is_marked = self.settings.marks && job.only.is_none();
             if connections.is_empty() && !is_marked {
                 continue;
@@ -163,7 +163,7 @@ impl Canceller {
             is_leased[*place] = true;
         }
         let seen = self.act(&jobs, &leased, &wanted).await.unwrap_or_default();
-        let now = self.desk.now();
+        let now = self.broker.now();
         // In observe mode nothing is cancelled, so the same statements would be found again.
         let mut is_done = vec![false; jobs.len()];
         for place in seen.into_iter().filter(|_| self.mode == Mode::Observe) {
@@ -182,7 +182,7 @@ impl Canceller {
         leased: &HashMap<u64, usize>,
         wanted: &Wanted,
     ) -> Option<Vec<usize>> {
-        if self.down_until.is_some_and(|until| self.desk.now() < until) {
+        if self.down_until.is_some_and(|until| self.broker.now() < until) {
             for job in jobs {
                 self.spare(job, Spared::Down);
             }
@@ -213,18 +213,18 @@ impl Canceller {
     async fn look(&mut self, wanted: &Wanted) -> Result<Vec<Running>, DatabaseError> {
         self.spend(1);
         let found = self.database.look(wanted).await?;
-        self.desk.numbers.answers(self.name.as_str());
+        self.broker.numbers.answers(self.name.as_str());
         if let Some(uptime) = self.database.new_uptime() {
             // The database may have restarted and number its connections from one again.
-            self.desk.is_up_for(&self.name, uptime);
+            self.broker.is_up_for(&self.name, uptime);
             self.ending.clear();
         }
         Ok(found)
     }
 
     fn spend(&mut self, statements: usize) {
-        self.pace.spend(self.desk.now(), statements);
-        self.desk.numbers.asked(self.name.as_str(), statements);
+        self.bucket.spend(self.broker.now(), statements);
+        self.broker.numbers.asked(self.name.as_str(), statements);
     }
 
     /// Returns the statements that belong to stopped requests and may be cancelled.
@@ -247,7 +247,7 @@ impl Canceller {
                 },
             };
             // The connection may have been leased to another request since the search: see `look`.
-            if is_leased && !self.desk.is_of(&jobs[job].request, &self.backend(&running)) {
+            if is_leased && !self.broker.is_of(&jobs[job].request, &self.backend(&running)) {
                 continue;
             }
             match self.objection(&jobs[job], &running, is_leased) {
@@ -267,7 +267,7 @@ impl Canceller {
             || is_blind
             || (!is_leased
                 && (!self.database.knows_statements()
-                    || self.desk.is_of_another(&job.request, &self.backend(running))));
+                    || self.broker.is_of_another(&job.request, &self.backend(running))));
         if is_unsure {
             Some(Spared::Unsure)
         } else if self.settings.user.as_ref().is_some_and(|user| *user != running.user) {
@@ -288,7 +288,7 @@ impl Canceller {
     async fn cancel(&mut self, jobs: &[Job], victims: Vec<Victim>) {
         for victim in victims {
             let (job, backend) = (&jobs[victim.job], self.backend(&victim.running));
-            if victim.is_leased && !self.desk.begin(&job.request, job.only, &backend) {
+            if victim.is_leased && !self.broker.begin(&job.request, job.only, &backend) {
                 self.spare(job, Spared::Gone);
                 continue;
             }
@@ -324,14 +324,14 @@ impl Canceller {
         let verdict = tokio::select! {
             verdict = &mut cancelling => verdict,
             () = tokio::time::sleep(RELEASE) => {
-                self.desk.doubt(backend);
+                self.broker.doubt(backend);
                 cancelling.await
             }
         };
         if verdict.is_ok() {
-            self.desk.end(backend);
+            self.broker.end(backend);
         } else {
-            self.desk.lose(backend);
+            self.broker.lose(backend);
         }
         verdict
     }
@@ -349,31 +349,37 @@ impl Canceller {
     }
 
     fn is_down(&mut self, error: &DatabaseError) {
-        self.down_until = Some(self.desk.now() + REST);
-        self.tell(false, Some(said(error)));
+        self.down_until = Some(self.broker.now() + REST);
+        self.report_state(false, Some(with_sources(error)));
     }
 
     fn done(&self, job: &Job, victim: &Victim) {
-        let (now, is_done) = (self.desk.now(), self.mode == Mode::Enforce);
+        let (now, is_done) = (self.broker.now(), self.mode == Mode::Enforce);
         let seconds = now.since(job.asked).as_secs_f64();
-        self.desk.numbers.cancelled(self.name.as_str(), seconds, is_done);
+        self.broker.numbers.cancelled(self.name.as_str(), seconds, is_done);
         if let Some(report) = &job.report {
             report.cancelled();
         }
         let connection = victim.running.connection;
-        self.journal.cancelled(self.name.as_str(), &job.request, job.reason, connection, is_done);
+        self.cancel_log.cancelled(
+            self.name.as_str(),
+            &job.request,
+            job.reason,
+            connection,
+            is_done,
+        );
     }
 
     fn spare(&self, job: &Job, why: Spared) {
         let bit = 1 << why as u8;
-        if job.told.replace(job.told.get() | bit) & bit != 0 {
+        if job.reported.replace(job.reported.get() | bit) & bit != 0 {
             return;
         }
-        self.desk.numbers.spare(self.name.as_str(), why);
+        self.broker.numbers.spare(self.name.as_str(), why);
         if let Some(report) = &job.report {
             report.spared();
         }
-        self.journal.spared(self.name.as_str(), &job.request, job.reason, why);
+        self.cancel_log.spared(self.name.as_str(), &job.request, job.reason, why);
     }
 }
 
@@ -390,7 +396,7 @@ fn marked(jobs: &[Job], text: &str) -> Option<usize> {
 }
 
 /// Returns the message of an error with those of its sources.
-fn said(error: &DatabaseError) -> String {
+fn with_sources(error: &DatabaseError) -> String {
     let mut words = error.to_string();
     let mut behind = std::error::Error::source(error);
     while let Some(source) = behind {

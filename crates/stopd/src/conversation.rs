@@ -8,14 +8,14 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
-use bywash_lease::{Fault, Holder, LONGEST, Message};
+use bywash_lease::{Holder, LONGEST, Message, Refusal};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
 
-use crate::desk::{Desk, Rights};
-use crate::voice::{Owed, Voice};
+use crate::lease_broker::{LeaseBroker, Rights};
+use crate::responder::{Owed, Responder};
 
 /// The maximum number of outstanding responses of a client.
 const OWED: usize = 16_384;
@@ -23,19 +23,24 @@ const OWED: usize = 16_384;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Handles a client until either side ends the connection.
-pub(crate) async fn converse(stream: UnixStream, desk: Rc<Desk>, rights: Rights, holder: Holder) {
+pub(crate) async fn converse(
+    stream: UnixStream,
+    broker: Rc<LeaseBroker>,
+    rights: Rights,
+    holder: Holder,
+) {
     let (reader, writer) = stream.into_split();
     let (lines, answers) = mpsc::unbounded_channel();
     let owed = Rc::<Owed>::default();
-    let voice = Voice { lines, owed: Rc::clone(&owed) };
-    desk.comes(holder, voice.clone());
+    let responder = Responder { lines, owed: Rc::clone(&owed) };
+    broker.connected(holder, responder.clone());
     let mut answering = std::pin::pin!(answer(writer, answers, &owed));
     let is_over = tokio::select! {
-        () = listen(reader, &desk, rights, holder, &voice) => false,
+        () = listen(reader, &broker, rights, holder, &responder) => false,
         () = &mut answering => true,
     };
-    desk.goes(holder);
-    drop(voice);
+    broker.disconnected(holder);
+    drop(responder);
     if !is_over {
         // A client that has shut down its sending side still gets its responses.
         let _ = tokio::time::timeout(PATIENCE, answering).await;
@@ -44,28 +49,28 @@ pub(crate) async fn converse(stream: UnixStream, desk: Rc<Desk>, rights: Rights,
 
 async fn listen(
     mut reader: OwnedReadHalf,
-    desk: &Desk,
+    broker: &LeaseBroker,
     rights: Rights,
     holder: Holder,
-    voice: &Voice,
+    responder: &Responder,
 ) {
     let mut buffer = BytesMut::with_capacity(16 * 1024);
     loop {
         while let Some(end) = buffer.iter().position(|byte| *byte == b'\n') {
-            while voice.owed.count.get() >= OWED {
-                voice.owed.less.notified().await;
+            while responder.owed.count.get() >= OWED {
+                responder.owed.less.notified().await;
             }
-            voice.owed.count.set(voice.owed.count.get() + 1);
+            responder.owed.count.set(responder.owed.count.get() + 1);
             let line = buffer.split_to(end);
             buffer.advance(1);
-            hear(&line, desk, rights, holder, voice);
+            handle(&line, broker, rights, holder, responder);
             if rights == Rights::NONE {
                 return;
             }
         }
         if buffer.len() > LONGEST {
             // The start of the next message is unknown.
-            return hear(&buffer, desk, rights, holder, voice);
+            return handle(&buffer, broker, rights, holder, responder);
         }
         match reader.read_buf(&mut buffer).await {
             Ok(0) | Err(_) => return,
@@ -74,10 +79,16 @@ async fn listen(
     }
 }
 
-fn hear(line: &[u8], desk: &Desk, rights: Rights, holder: Holder, voice: &Voice) {
+fn handle(
+    line: &[u8],
+    broker: &LeaseBroker,
+    rights: Rights,
+    holder: Holder,
+    responder: &Responder,
+) {
     match Message::parse(line) {
-        Ok(message) => desk.hear(holder, rights, voice, message),
-        Err(wrong) => desk.refuse(voice, wrong.number, Fault::Malformed, wrong.why),
+        Ok(message) => broker.handle(holder, rights, responder, message),
+        Err(wrong) => broker.refuse(responder, wrong.number, Refusal::Malformed, wrong.why),
     }
 }
 

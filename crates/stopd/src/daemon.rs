@@ -17,16 +17,16 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinSet, LocalSet};
 
+use crate::cancel_log::CancelLog;
 use crate::canceller::Canceller;
+use crate::connection_limits::ConnectionLimits;
 use crate::conversation;
 use crate::database::Database;
-use crate::desk::{Desk, Rights, Tray};
 use crate::job::Job;
-use crate::journal::Journal;
+use crate::lease_broker::{JobChannel, LeaseBroker, Rights};
 use crate::numbers::Numbers;
 use crate::operators;
-use crate::pace::Pace;
-use crate::seats::Seats;
+use crate::token_bucket::TokenBucket;
 
 /// The reason for which a daemon did not start.
 #[derive(Debug, thiserror::Error)]
@@ -175,17 +175,17 @@ fn run(
 ) -> io::Result<()> {
     operators.set_nonblocking(true)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let journal = Journal::new(log)?;
+    let cancel_log = CancelLog::new(log)?;
     LocalSet::new().block_on(&runtime, async move {
         let socket = UnixListener::from_std(socket)?;
         let operators = TcpListener::from_std(operators)?;
-        let (desk, mut cancellers) = desk(&config, &journal);
+        let (broker, mut cancellers) = create_broker(&config, &cancel_log);
         let _ = ready.send(Ok(()));
         tokio::select! {
             _ = ended => {}
-            () = operators::serve(operators, Rc::clone(&desk), journal) => {}
-            () = tidy(&desk) => {}
-            () = greet(socket, &desk, &config) => {}
+            () = operators::serve(operators, Rc::clone(&broker), cancel_log) => {}
+            () = tidy(&broker) => {}
+            () = accept_clients(socket, &broker, &config) => {}
             // The cancellers run as long as the daemon. If one ends, it has a bug.
             Some(ended) = cancellers.join_next() => drop(ended),
         }
@@ -193,48 +193,48 @@ fn run(
     })
 }
 
-/// Creates the [`Desk`], and a canceller for each database.
-fn desk(config: &Sentry, journal: &Journal) -> (Rc<Desk>, JoinSet<()>) {
-    let mut trays = BTreeMap::new();
+/// Creates the [`LeaseBroker`], and a canceller for each database.
+fn create_broker(config: &Sentry, cancel_log: &CancelLog) -> (Rc<LeaseBroker>, JoinSet<()>) {
+    let mut channels = BTreeMap::new();
     let mut receivers = Vec::new();
     for database in &config.databases {
         let name: DatabaseName = database.name.parse().expect("the configuration has looked at it");
         let (jobs, receiver) = mpsc::channel::<Job>(WAITING);
-        trays.insert(name.clone(), Tray { jobs, marks: database.marks });
+        channels.insert(name.clone(), JobChannel { jobs, marks: database.marks });
         receivers.push((name, receiver, database.clone()));
     }
     let table = Table::new(Bounds::default());
-    let desk = Rc::new(Desk::new(config.mode, trays, table, Numbers::new()));
+    let broker = Rc::new(LeaseBroker::new(config.mode, channels, table, Numbers::new()));
     let mut cancellers = JoinSet::new();
     for (name, receiver, settings) in receivers {
         let canceller = Canceller {
             name,
             mode: config.mode,
-            desk: Rc::clone(&desk),
+            broker: Rc::clone(&broker),
             database: Database::new(&settings),
-            pace: Pace::new(settings.statements_per_second, desk.now()),
-            journal: journal.clone(),
+            bucket: TokenBucket::new(settings.statements_per_second, broker.now()),
+            cancel_log: cancel_log.clone(),
             settings,
             down_until: None,
             complaint: None,
-            greet_at: desk.now(),
+            check_at: broker.now(),
             ending: VecDeque::new(),
         };
         cancellers.spawn_local(canceller.run(receiver));
     }
-    (desk, cancellers)
+    (broker, cancellers)
 }
 
-async fn tidy(desk: &Desk) {
+async fn tidy(broker: &LeaseBroker) {
     loop {
         tokio::time::sleep(TIDY).await;
-        desk.expire();
+        broker.expire();
     }
 }
 
-async fn greet(socket: UnixListener, desk: &Rc<Desk>, config: &Sentry) {
+async fn accept_clients(socket: UnixListener, broker: &Rc<LeaseBroker>, config: &Sentry) {
     let own = own_user();
-    let seats = Seats::default();
+    let limits = ConnectionLimits::default();
     for number in 1.. {
         let Ok((stream, _)) = socket.accept().await else {
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -244,11 +244,11 @@ async fn greet(socket: UnixListener, desk: &Rc<Desk>, config: &Sentry) {
         let user = peer.uid();
         let may = |listed: &[u32]| user == own || listed.contains(&user);
         let rights = Rights { leases: may(&config.leases), stops: may(&config.stops) };
-        let Some(seat) = seats.take(user, rights) else { continue };
-        let desk = Rc::clone(desk);
+        let Some(permit) = limits.take(user, rights) else { continue };
+        let broker = Rc::clone(broker);
         tokio::task::spawn_local(async move {
-            conversation::converse(stream, desk, rights, Holder(number)).await;
-            drop(seat);
+            conversation::converse(stream, broker, rights, Holder(number)).await;
+            drop(permit);
         });
     }
 }

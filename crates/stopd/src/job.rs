@@ -6,7 +6,7 @@ use std::rc::Rc;
 use bywash_lease::{Answer, Part, Reason, RequestId};
 use bywash_units::{Span, Time};
 
-use crate::voice::Voice;
+use crate::responder::Responder;
 
 /// Pauses between searches for leased connections, in milliseconds. The last one repeats.
 const PAUSES: [u64; 8] = [5, 15, 30, 50, 100, 300, 500, 1000];
@@ -26,15 +26,15 @@ pub(crate) struct Stop {
 
 /// Collects the result of a stop. The response is sent when the last reference is dropped.
 pub(crate) struct Report {
-    voice: Voice,
+    responder: Responder,
     number: u64,
     cancelled: Cell<u32>,
     spared: Cell<u32>,
 }
 
 impl Report {
-    pub(crate) fn new(voice: &Voice, number: u64) -> Self {
-        Self { voice: voice.clone(), number, cancelled: Cell::new(0), spared: Cell::new(0) }
+    pub(crate) fn new(responder: &Responder, number: u64) -> Self {
+        Self { responder: responder.clone(), number, cancelled: Cell::new(0), spared: Cell::new(0) }
     }
 
     pub(crate) fn cancelled(&self) {
@@ -49,7 +49,7 @@ impl Report {
 impl Drop for Report {
     fn drop(&mut self) {
         let (cancelled, spared) = (self.cancelled.get(), self.spared.get());
-        self.voice.say(self.number, &Answer::Cancelled { cancelled, spared });
+        self.responder.send(self.number, &Answer::Cancelled { cancelled, spared });
     }
 }
 
@@ -68,7 +68,7 @@ pub(crate) struct Job {
     pub(crate) report: Option<Rc<Report>>,
     /// The reasons for which a statement of the request was spared, as a bit set of
     /// [`Spared`](crate::spared::Spared). Each is reported once.
-    pub(crate) told: Cell<u8>,
+    pub(crate) reported: Cell<u8>,
 }
 
 impl Job {
@@ -83,7 +83,7 @@ impl Job {
             due: now,
             looks: 0,
             report: Some(Rc::clone(report)),
-            told: Cell::new(0),
+            reported: Cell::new(0),
         }
     }
 

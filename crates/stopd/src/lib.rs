@@ -2,9 +2,9 @@
 //!
 //! ```text
 //!   application ── LEASE, RELEASE ──┐
-//!                                   ├──► conversation ──► desk ──► canceller ──► database
-//!   gateway, web server ── STOP ────┘                       ▲             │
-//!                                                           └── begin, end┘
+//!                                   ├──► conversation ──► lease_broker ──► canceller ──► database
+//!   gateway, web server ── STOP ────┘                           ▲              │
+//!                                                               └── begin, end ┘
 //! ```
 //!
 //! Everything runs on one thread: messages are short, the databases do the work, and decisions
@@ -15,8 +15,8 @@
 //! - `daemon`: starts the daemon from a configuration, and ends it
 //! - `conversation`: handles one client connection: the client's rights, its lines and the
 //!   responses
-//! - `desk`: handles messages and holds the leases (`bywash_lease::Table`)
-//! - `voice`: sends the responses to a client
+//! - `lease_broker`: handles messages and holds the leases (`bywash_lease::Table`)
+//! - `responder`: sends the responses to a client
 //! - `job`: a request that shall stop, and the report to the sender of the stop
 //! - `canceller`: finds and cancels the statements of stopped requests in its database, within a
 //!   budget
@@ -25,14 +25,14 @@
 //! - `table`: the list of metrics
 //! - `numbers`: the values of the metrics
 //! - `operators`: the HTTP interface for operators
-//! - `journal`: a log line for each cancellation
+//! - `cancel_log`: a log line for each cancellation
 //!
-//! **The decision to cancel** is made twice. `desk` decides whether a connection works for the
-//! request at this moment, and blocks the connection until the database has responded. The database
-//! is asked to cancel the same statement that was found (identified in PostgreSQL by its start, in
-//! MariaDB by its number). So a late cancellation hits no other statement, except in a short race.
-//! The lease covers the race, and a lease whose cancellation was never answered is not released.
-//! MySQL only knows connections, so there the lease is the only protection.
+//! **The decision to cancel** is made twice. `lease_broker` decides whether a connection works for
+//! the request at this moment, and blocks the connection until the database has responded. The
+//! database is asked to cancel the same statement that was found (identified in PostgreSQL by its
+//! start, in MariaDB by its number). So a late cancellation hits no other statement, except in a
+//! short race. The lease covers the race, and a lease whose cancellation was never answered is not
+//! released. MySQL only knows connections, so there the lease is the only protection.
 //!
 //! **The cost for the databases** is bounded. One query searches for all requests that are due, and
 //! there are at most `statements_per_second` in total. Further stops wait, and are dropped when it
@@ -42,20 +42,20 @@
 //! measurements.
 #![forbid(unsafe_code)]
 
+mod cancel_log;
 mod canceller;
+mod connection_limits;
 mod conversation;
 mod daemon;
 mod database;
-mod desk;
 mod job;
-mod journal;
+mod lease_broker;
 mod numbers;
 mod operators;
-mod pace;
-mod seats;
+mod responder;
 mod spared;
 mod table;
-mod voice;
+mod token_bucket;
 
 pub use daemon::{Daemon, StopdError, start};
 pub use table::METRICS;

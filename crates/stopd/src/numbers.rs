@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
-use bywash_lease::{Fault, Reason};
+use bywash_lease::{Reason, Refusal};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -93,8 +93,8 @@ impl Numbers {
         self.stops.get_or_create(&OfReason { reason: reason.name() }).inc();
     }
 
-    pub(crate) fn refuse(&self, fault: Fault) {
-        self.refusals.get_or_create(&OfReason { reason: fault.name() }).inc();
+    pub(crate) fn refuse(&self, refusal: Refusal) {
+        self.refusals.get_or_create(&OfReason { reason: refusal.name() }).inc();
     }
 
     pub(crate) fn cancelled(&self, database: &str, seconds: f64, is_done: bool) {
@@ -176,8 +176,8 @@ mod tests {
         for reason in Reason::ALL {
             numbers.stop(reason);
         }
-        for fault in Fault::ALL {
-            numbers.refuse(fault);
+        for refusal in Refusal::ALL {
+            numbers.refuse(refusal);
         }
         for why in Spared::ALL {
             numbers.spare("shop", why);

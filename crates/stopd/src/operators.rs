@@ -20,33 +20,33 @@ use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
-use crate::desk::Desk;
-use crate::journal::Journal;
+use crate::cancel_log::CancelLog;
+use crate::lease_broker::LeaseBroker;
 
 /// The maximum number of connections. Only scrapers and operators use them.
 const MOST: usize = 16;
 /// A timeout that exceeds the duration of any response.
 const LONGEST: Duration = Duration::from_secs(5);
 
-pub(crate) async fn serve(listener: TcpListener, desk: Rc<Desk>, journal: Journal) {
-    let seats = Arc::new(Semaphore::new(MOST));
+pub(crate) async fn serve(listener: TcpListener, broker: Rc<LeaseBroker>, cancel_log: CancelLog) {
+    let permits = Arc::new(Semaphore::new(MOST));
     loop {
         let Ok((stream, _)) = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
-        let Ok(seat) = Arc::clone(&seats).try_acquire_owned() else { continue };
-        let (desk, journal) = (Rc::clone(&desk), journal.clone());
+        let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else { continue };
+        let (broker, cancel_log) = (Rc::clone(&broker), cancel_log.clone());
         tokio::task::spawn_local(async move {
-            let _ = tokio::time::timeout(LONGEST, answer(stream, desk, journal)).await;
-            drop(seat);
+            let _ = tokio::time::timeout(LONGEST, answer(stream, broker, cancel_log)).await;
+            drop(permit);
         });
     }
 }
 
-async fn answer(stream: TcpStream, desk: Rc<Desk>, journal: Journal) {
+async fn answer(stream: TcpStream, broker: Rc<LeaseBroker>, cancel_log: CancelLog) {
     let service = service_fn(move |request| {
-        let response = respond(&request, &desk, &journal);
+        let response = respond(&request, &broker, &cancel_log);
         async { Ok::<_, Infallible>(response) }
     });
     // An error means that the client has disconnected, which needs no action.
@@ -55,7 +55,11 @@ async fn answer(stream: TcpStream, desk: Rc<Desk>, journal: Journal) {
         .await;
 }
 
-fn respond(request: &Request<Incoming>, desk: &Desk, journal: &Journal) -> Response<Full<Bytes>> {
+fn respond(
+    request: &Request<Incoming>,
+    broker: &LeaseBroker,
+    cancel_log: &CancelLog,
+) -> Response<Full<Bytes>> {
     let mut hosts = request.headers().get_all(header::HOST).iter();
     let host = hosts.next().and_then(|host| host.to_str().ok());
     if !host.is_some_and(is_loopback) || hosts.next().is_some() {
@@ -64,10 +68,10 @@ fn respond(request: &Request<Incoming>, desk: &Desk, journal: &Journal) -> Respo
     match (request.method(), request.uri().path()) {
         (&Method::GET, "/metrics") => {
             let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-            whole(StatusCode::OK, kind, desk.numbers.text())
+            whole(StatusCode::OK, kind, broker.numbers.text())
         }
         (&Method::GET, "/v1/status") => {
-            whole(StatusCode::OK, "application/json", format!("{}\n", status(desk, journal)))
+            whole(StatusCode::OK, "application/json", format!("{}\n", status(broker, cancel_log)))
         }
         (&Method::GET, _) => {
             plain(StatusCode::NOT_FOUND, "the paths are /metrics and /v1/status\n")
@@ -76,12 +80,12 @@ fn respond(request: &Request<Incoming>, desk: &Desk, journal: &Journal) -> Respo
     }
 }
 
-fn status(desk: &Desk, journal: &Journal) -> serde_json::Value {
+fn status(broker: &LeaseBroker, cancel_log: &CancelLog) -> serde_json::Value {
     json!({
-        "mode": desk.mode.name(),
-        "leases": desk.leases(),
-        "complaints": desk.numbers.complaints(),
-        "log_lines_dropped": journal.dropped(),
+        "mode": broker.mode.name(),
+        "leases": broker.leases(),
+        "complaints": broker.numbers.complaints(),
+        "log_lines_dropped": cancel_log.dropped(),
     })
 }
 

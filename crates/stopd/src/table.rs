@@ -1,6 +1,6 @@
 //! The table of the daemon's metrics: see `bywash_metrics`.
 
-use bywash_lease::{Fault, Reason};
+use bywash_lease::{Reason, Refusal};
 use bywash_metrics::Kind::{Counter, Gauge, Histogram};
 use bywash_metrics::Remedy::{Do, Nothing};
 use bywash_metrics::{Label, Metric, Subject, Words};
@@ -50,7 +50,9 @@ pub(crate) static REFUSALS: Metric = Metric {
     name: "bywash_sentry_refusals",
     kind: Counter,
     unit: "messages",
-    labels: &[reason("the error in the daemon's answer", || Fault::ALL.map(Fault::name).into())],
+    labels: &[reason("the error in the daemon's answer", || {
+        Refusal::ALL.map(Refusal::name).into()
+    })],
     help: "Messages that the daemon refused, by reason",
     remedy: Do(
         "`forbidden`: find out which user sends them; if the user may, name it in `sentry.leases` \

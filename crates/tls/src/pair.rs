@@ -156,7 +156,7 @@ mod tests {
     }
 
     /// Returns the warnings about that certificate.
-    fn said_on(seconds: i64, purpose: ExtendedKeyUsagePurpose) -> Vec<Warning> {
+    fn warnings_on(seconds: i64, purpose: ExtendedKeyUsagePurpose) -> Vec<Warning> {
         let mut warnings = loaded_on(seconds, purpose).warnings;
         for warning in &mut warnings {
             let (Warning::Expired { path, .. }
@@ -173,7 +173,7 @@ mod tests {
 
     fn on(year: i32, month: u8, day: u8) -> Vec<Warning> {
         let seconds = date_time_ymd(year, month, day).unix_timestamp();
-        said_on(seconds, ExtendedKeyUsagePurpose::ServerAuth)
+        warnings_on(seconds, ExtendedKeyUsagePurpose::ServerAuth)
     }
 
     #[test]
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn a_certificate_for_clients_only_is_a_warning() {
         let now = date_time_ymd(2030, 6, 1).unix_timestamp();
-        let said = said_on(now, ExtendedKeyUsagePurpose::ClientAuth);
-        assert_eq!(said, [Warning::NotForServers { path: "a.pem".into() }]);
+        let warnings = warnings_on(now, ExtendedKeyUsagePurpose::ClientAuth);
+        assert_eq!(warnings, [Warning::NotForServers { path: "a.pem".into() }]);
     }
 }

@@ -25,7 +25,7 @@ pub(crate) const MOST: usize = HEAD + 2 * Marks::MOST;
 
 /// A time of the wall clock, in seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Moment(u64);
+pub struct UnixTime(u64);
 
 /// A day of the wall clock since 1970. It is never day 0, which stands for no day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,13 +36,13 @@ const SKEW: u64 = 60;
 
 const SECONDS_PER_DAY: u64 = 86_400;
 
-impl Moment {
-    /// Creates a moment from milliseconds since 1970.
+impl UnixTime {
+    /// Creates a time from milliseconds since 1970.
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis / 1000)
     }
 
-    /// Creates a moment from seconds since 1970.
+    /// Creates a time from seconds since 1970.
     pub(crate) const fn from_seconds(seconds: u64) -> Self {
         Self(seconds)
     }
@@ -52,7 +52,7 @@ impl Moment {
         self.0
     }
 
-    /// Returns the day of this moment; `None` on the first day of 1970 and after the year 2149.
+    /// Returns the day of this time; `None` on the first day of 1970 and after the year 2149.
     pub fn day(self) -> Option<Day> {
         let day = u16::try_from(self.0 / SECONDS_PER_DAY).ok()?;
         (day > 0).then_some(Day(day))
@@ -68,7 +68,7 @@ impl Moment {
 
 impl Day {
     /// Returns whether the day is at most `span` ago, in whole days, and not in the future.
-    pub(crate) fn is_within(self, span: Span, now: Moment) -> bool {
+    pub(crate) fn is_within(self, span: Span, now: UnixTime) -> bool {
         let most = span.as_millis() / 1000 / SECONDS_PER_DAY;
         let today = (now.0 + SKEW) / SECONDS_PER_DAY;
         today.checked_sub(u64::from(self.0)).is_some_and(|age| age <= most)
@@ -170,7 +170,7 @@ pub struct SessionName(pub [u8; 8]);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claims {
     /// The time of issue.
-    pub issued: Moment,
+    pub issued: UnixTime,
     /// The session.
     pub session: SessionName,
     /// The classes that the session was served.
@@ -181,7 +181,7 @@ pub struct Claims {
 
 impl Claims {
     /// Creates claims of a session that was not served yet.
-    pub fn new(now: Moment, session: SessionName) -> Self {
+    pub fn new(now: UnixTime, session: SessionName) -> Self {
         Self { issued: now, session, served: Marks::default(), ordered: None }
     }
 
@@ -208,7 +208,7 @@ impl Claims {
         let [_, _, i0, i1, i2, i3, d0, d1, session @ ..] = *head;
         let day = u16::from_be_bytes([d0, d1]);
         Some(Self {
-            issued: Moment(u64::from(u32::from_be_bytes([i0, i1, i2, i3]))),
+            issued: UnixTime(u64::from(u32::from_be_bytes([i0, i1, i2, i3]))),
             session: SessionName(session),
             served: Marks::read(marks)?,
             ordered: (day > 0).then_some(Day(day)),

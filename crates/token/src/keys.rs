@@ -64,9 +64,9 @@ pub struct Secrets {
     second: Option<Secret>,
 }
 
-/// The fault of a file of keys. The error contains nothing of a key.
+/// The error of a file of keys. The error contains nothing of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum KeyFault {
+pub enum KeyFileError {
     /// The file has no line with a key.
     #[error("the file contains no key: `bywash token-keys` prints one")]
     None,
@@ -100,17 +100,17 @@ impl Secrets {
 
     /// Parses a file: one or two lines of 64 hexadecimal digits, the newer key first. Empty lines
     /// and lines that begin with `#` are ignored.
-    pub fn parse(text: &str) -> Result<Self, KeyFault> {
+    pub fn parse(text: &str) -> Result<Self, KeyFileError> {
         let mut found: [Option<Secret>; 2] = [None, None];
         let lines = text.lines().enumerate().map(|(number, line)| (number + 1, line));
         for (line, text) in lines.filter(|(_, text)| is_key(text)) {
-            let secret = Secret::parse(text.trim()).ok_or(KeyFault::NoKey { line })?;
+            let secret = Secret::parse(text.trim()).ok_or(KeyFileError::NoKey { line })?;
             let place = found.iter_mut().find(|place| place.is_none());
-            *place.ok_or(KeyFault::TooMany { line })? = Some(secret);
+            *place.ok_or(KeyFileError::TooMany { line })? = Some(secret);
         }
         match found {
-            [None, _] => Err(KeyFault::None),
-            [Some(first), Some(second)] if first == second => Err(KeyFault::Same),
+            [None, _] => Err(KeyFileError::None),
+            [Some(first), Some(second)] if first == second => Err(KeyFileError::Same),
             [Some(first), second] => Ok(Self { first, second }),
         }
     }
@@ -120,7 +120,7 @@ impl Secrets {
     ///
     /// # Errors
     /// If the file has a fault.
-    pub fn rotated(text: &str, fresh: &Secret) -> Result<String, KeyFault> {
+    pub fn rotated(text: &str, fresh: &Secret) -> Result<String, KeyFileError> {
         Self::parse(text)?;
         let (mut rotated, mut keys) = (String::new(), 0);
         for line in text.lines() {

@@ -19,15 +19,15 @@
 //! base64 whose last bits are not zero is rejected.
 //!
 //! ```
-//! use bywash_token::{LevelKeys, LevelRefusal, Moment, Secret, Secrets, read_level, sign_level};
+//! use bywash_token::{LevelKeys, LevelRefusal, Secret, Secrets, UnixTime, read_level, sign_level};
 //! use bywash_units::Span;
 //!
 //! let keys = LevelKeys::new(&Secrets::fresh(Secret::from_bytes([7; 32])));
-//! let (now, lifetime) = (Moment::from_millis(1_800_000_000_000), Span::from_secs(60));
+//! let (now, lifetime) = (UnixTime::from_millis(1_800_000_000_000), Span::from_secs(60));
 //! let text = sign_level(&keys, "high", now).expect("it is a level's name");
 //! assert!(text.as_bytes().starts_with(b"high;1800000000;"));
 //! assert_eq!(read_level(&keys, text.as_bytes(), now, lifetime), Ok("high"));
-//! let later = Moment::from_millis(1_800_000_061_000);
+//! let later = UnixTime::from_millis(1_800_000_061_000);
 //! assert_eq!(read_level(&keys, text.as_bytes(), later, lifetime), Err(LevelRefusal::TooOld));
 //! ```
 //!
@@ -42,7 +42,7 @@ use bywash_units::Span;
 use ring::hmac;
 use thiserror::Error;
 
-use crate::claims::Moment;
+use crate::claims::UnixTime;
 use crate::keys::{Secret, Secrets};
 
 /// The field that carries the level, in lower case.
@@ -84,10 +84,10 @@ impl LevelKeys {
         Self { first: key(first), second: second.map(key) }
     }
 
-    /// Returns whether one of the keys has signed `said`.
-    fn verify(&self, said: &[u8], tag: &[u8]) -> bool {
+    /// Returns whether one of the keys has signed `payload`.
+    fn verify(&self, payload: &[u8], tag: &[u8]) -> bool {
         let all = std::iter::once(&self.first).chain(&self.second);
-        all.into_iter().any(|key| hmac::verify(key, said, tag).is_ok())
+        all.into_iter().any(|key| hmac::verify(key, payload, tag).is_ok())
     }
 }
 
@@ -119,7 +119,7 @@ impl fmt::Debug for LevelText {
 }
 
 /// Signs the level of a request. Returns `None` if `level` is not a valid name ([`is_level_name`]).
-pub fn sign_level(keys: &LevelKeys, level: &str, now: Moment) -> Option<LevelText> {
+pub fn sign_level(keys: &LevelKeys, level: &str, now: UnixTime) -> Option<LevelText> {
     if !is_level_name(level) {
         return None;
     }
@@ -196,14 +196,14 @@ impl LevelRefusal {
 pub fn read_level<'t>(
     keys: &LevelKeys,
     text: &'t [u8],
-    now: Moment,
+    now: UnixTime,
     lifetime: Span,
 ) -> Result<&'t str, LevelRefusal> {
     if text.len() > LONGEST {
         return Err(LevelRefusal::TooLong);
     }
-    let (said, level, signed, tag) = parts(text).ok_or(LevelRefusal::Malformed)?;
-    if !keys.verify(said, &tag) {
+    let (payload, level, signed, tag) = parts(text).ok_or(LevelRefusal::Malformed)?;
+    if !keys.verify(payload, &tag) {
         return Err(LevelRefusal::Forged);
     }
     match now.since(signed) {
@@ -214,16 +214,16 @@ pub fn read_level<'t>(
 }
 
 /// Splits a text into what was signed, the level, the time, and the signature.
-fn parts(text: &[u8]) -> Option<(&[u8], &str, Moment, [u8; TAG])> {
+fn parts(text: &[u8]) -> Option<(&[u8], &str, UnixTime, [u8; TAG])> {
     let (rest, signature) = text.split_last_chunk::<TAG_TEXT>()?;
-    let said = rest.strip_suffix(b";")?;
-    let end = said.iter().position(|byte| *byte == b';')?;
-    let level = std::str::from_utf8(&said[..end]).ok().filter(|name| is_level_name(name))?;
-    let digits = &said[end + 1..];
+    let payload = rest.strip_suffix(b";")?;
+    let end = payload.iter().position(|byte| *byte == b';')?;
+    let level = std::str::from_utf8(&payload[..end]).ok().filter(|name| is_level_name(name))?;
+    let digits = &payload[end + 1..];
     let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
     let seconds = std::str::from_utf8(digits).ok().filter(|_| is_number)?.parse().ok()?;
     let mut tag = [0; TAG + 1];
     let length = URL_SAFE_NO_PAD.decode_slice(signature, &mut tag).ok()?;
     let tag = tag[..length].try_into().ok()?;
-    Some((said, level, Moment::from_seconds(seconds), tag))
+    Some((payload, level, UnixTime::from_seconds(seconds), tag))
 }

@@ -15,11 +15,11 @@
 //! bytes are arguments.
 //!
 //! ```
-//! use bywash_token::{Claims, Holder, Keys, Mark, Moment, Secret, Secrets, open, seal};
+//! use bywash_token::{Claims, Holder, Keys, Mark, Secret, Secrets, UnixTime, open, seal};
 //! use bywash_units::Span;
 //!
 //! let keys = Keys::new(&Secrets::fresh(Secret::from_bytes([7; 32])));
-//! let (now, ttl) = (Moment::from_millis(1_800_000_000_000), Span::from_secs(1800));
+//! let (now, ttl) = (UnixTime::from_millis(1_800_000_000_000), Span::from_secs(1800));
 //! let holder = Holder::Cookie(b"their session");
 //! let mut claims = Claims::new(now, keys.session(&holder));
 //! claims.served.insert(Mark::of("details"));
@@ -42,8 +42,8 @@ pub mod operator;
 mod refusal;
 mod seal;
 
-pub use claims::{Claims, Day, Mark, Marks, Moment, SessionName};
-pub use keys::{Holder, KeyFault, Keys, Secret, Secrets};
+pub use claims::{Claims, Day, Mark, Marks, SessionName, UnixTime};
+pub use keys::{Holder, KeyFileError, Keys, Secret, Secrets};
 pub use level::{LevelKeys, LevelRefusal, LevelText, is_level_name, read_level, sign_level};
 pub use refusal::Refusal;
 pub use seal::{LONGEST, Opened, Text, open, seal};

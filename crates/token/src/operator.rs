@@ -11,11 +11,11 @@
 //!
 //! ```
 //! use bywash_token::operator::{Operator, OperatorKeys, Unproven, read, sign};
-//! use bywash_token::{Moment, Secret, Secrets};
+//! use bywash_token::{Secret, Secrets, UnixTime};
 //!
 //! let keys = OperatorKeys::new(&Secrets::fresh(Secret::from_bytes([7; 32])));
 //! let ana = Operator::new("ana", true).expect("a name");
-//! let (now, until) = (Moment::from_millis(1_000), Moment::from_millis(9_000));
+//! let (now, until) = (UnixTime::from_millis(1_000), UnixTime::from_millis(9_000));
 //! let text = sign(&keys, &ana, until);
 //! assert!(text.starts_with("v1.9000.d.YW5h."));
 //! assert_eq!(read(&keys, text.as_bytes(), now), Ok(ana));
@@ -27,7 +27,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::hmac;
 use thiserror::Error;
 
-use crate::claims::Moment;
+use crate::claims::UnixTime;
 use crate::keys::{Secret, Secrets};
 
 /// The largest number of characters of a name.
@@ -66,9 +66,9 @@ impl OperatorKeys {
         hmac::verify(&self.shows, format!("{nonce} {place}").as_bytes(), &tag).is_ok()
     }
 
-    fn verify(&self, said: &[u8], tag: &[u8]) -> bool {
+    fn verify(&self, payload: &[u8], tag: &[u8]) -> bool {
         let all = std::iter::once(&self.first).chain(&self.second);
-        all.into_iter().any(|key| hmac::verify(key, said, tag).is_ok())
+        all.into_iter().any(|key| hmac::verify(key, payload, tag).is_ok())
     }
 }
 
@@ -112,26 +112,26 @@ pub enum Unproven {
 }
 
 /// Signs a token for this operator that is valid until `until`.
-pub fn sign(keys: &OperatorKeys, operator: &Operator, until: Moment) -> String {
+pub fn sign(keys: &OperatorKeys, operator: &Operator, until: UnixTime) -> String {
     let may = if operator.decides { 'd' } else { 'r' };
     let name = URL_SAFE_NO_PAD.encode(operator.name.as_bytes());
-    let said = format!("v1.{}.{may}.{name}", until.seconds().saturating_mul(1000));
-    let tag = URL_SAFE_NO_PAD.encode(hmac::sign(&keys.first, said.as_bytes()));
-    format!("{said}.{tag}")
+    let payload = format!("v1.{}.{may}.{name}", until.seconds().saturating_mul(1000));
+    let tag = URL_SAFE_NO_PAD.encode(hmac::sign(&keys.first, payload.as_bytes()));
+    format!("{payload}.{tag}")
 }
 
 /// Returns the operator that a token names.
 ///
 /// # Errors
 /// If the token proves nothing now. Before the signature is verified, only its length is looked at.
-pub fn read(keys: &OperatorKeys, text: &[u8], now: Moment) -> Result<Operator, Unproven> {
+pub fn read(keys: &OperatorKeys, text: &[u8], now: UnixTime) -> Result<Operator, Unproven> {
     let text = std::str::from_utf8(text).ok().filter(|text| text.len() <= LONGEST);
-    let (said, tag) = text.and_then(|text| text.rsplit_once('.')).ok_or(Unproven::Malformed)?;
+    let (payload, tag) = text.and_then(|text| text.rsplit_once('.')).ok_or(Unproven::Malformed)?;
     let tag = URL_SAFE_NO_PAD.decode(tag).map_err(|_| Unproven::Malformed)?;
-    if !keys.verify(said.as_bytes(), &tag) {
+    if !keys.verify(payload.as_bytes(), &tag) {
         return Err(Unproven::Forged);
     }
-    let parts: Vec<&str> = said.split('.').collect();
+    let parts: Vec<&str> = payload.split('.').collect();
     let ["v1", until, may @ ("d" | "r"), name] = parts[..] else { return Err(Unproven::Malformed) };
     let until: u64 = until.parse().map_err(|_| Unproven::Malformed)?;
     let name = URL_SAFE_NO_PAD.decode(name).ok().and_then(|name| String::from_utf8(name).ok());
@@ -148,15 +148,15 @@ mod tests {
         OperatorKeys::new(&Secrets::fresh(Secret::from_bytes([first; 32])))
     }
 
-    fn moment(millis: u64) -> Moment {
-        Moment::from_millis(millis)
+    fn unix_time(millis: u64) -> UnixTime {
+        UnixTime::from_millis(millis)
     }
 
     #[test]
     fn nothing_of_a_token_can_be_changed() {
         let ana = Operator::new("ana ☂", false).unwrap();
-        let text = sign(&keys(1), &ana, moment(5_000));
-        assert_eq!(read(&keys(1), text.as_bytes(), moment(1)), Ok(ana));
+        let text = sign(&keys(1), &ana, unix_time(5_000));
+        assert_eq!(read(&keys(1), text.as_bytes(), unix_time(1)), Ok(ana));
         for at in 0..text.len() {
             for byte in [b'A', b'.', b'd', b'9'] {
                 let mut other = text.clone().into_bytes();
@@ -164,7 +164,7 @@ mod tests {
                     continue;
                 }
                 other[at] = byte;
-                let read = read(&keys(1), &other, moment(1));
+                let read = read(&keys(1), &other, unix_time(1));
                 assert!(
                     matches!(read, Err(Unproven::Forged | Unproven::Malformed)),
                     "{read:?} {}",
@@ -172,10 +172,10 @@ mod tests {
                 );
             }
         }
-        assert_eq!(read(&keys(2), text.as_bytes(), moment(1)), Err(Unproven::Forged));
-        assert_eq!(read(&keys(1), text.as_bytes(), moment(5_000)), Err(Unproven::Over));
+        assert_eq!(read(&keys(2), text.as_bytes(), unix_time(1)), Err(Unproven::Forged));
+        assert_eq!(read(&keys(1), text.as_bytes(), unix_time(5_000)), Err(Unproven::Over));
         for none in ["", ".", "v1", "v1.1.d.YQ", &"x".repeat(LONGEST + 1)] {
-            assert!(read(&keys(1), none.as_bytes(), moment(1)).is_err(), "{none}");
+            assert!(read(&keys(1), none.as_bytes(), unix_time(1)).is_err(), "{none}");
         }
     }
 
@@ -194,9 +194,9 @@ mod tests {
         let old = Secrets::fresh(Secret::from_bytes([1; 32])).to_text();
         let both = Secrets::rotated(&old, &Secret::from_bytes([2; 32])).unwrap();
         let ana = Operator::new("ana", true).unwrap();
-        let token = sign(&keys(1), &ana, moment(9_000));
+        let token = sign(&keys(1), &ana, unix_time(9_000));
         let both = OperatorKeys::new(&Secrets::parse(&both).unwrap());
-        assert_eq!(read(&both, token.as_bytes(), moment(1)), Ok(ana));
+        assert_eq!(read(&both, token.as_bytes(), unix_time(1)), Ok(ana));
     }
 
     #[test]
@@ -205,8 +205,8 @@ mod tests {
             assert!(Operator::new(none, true).is_none(), "{none:?}");
         }
         let longest = Operator::new(&"☂".repeat(LONGEST_NAME), true).unwrap();
-        let text = sign(&keys(1), &longest, moment(u64::MAX / 4));
+        let text = sign(&keys(1), &longest, unix_time(u64::MAX / 4));
         assert!(text.len() <= LONGEST);
-        assert!(read(&keys(1), text.as_bytes(), moment(1)).is_ok());
+        assert!(read(&keys(1), text.as_bytes(), unix_time(1)).is_ok());
     }
 }

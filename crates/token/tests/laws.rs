@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "what a test sets up itself may panic like the test")]
 
 use bywash_token::{
-    Claims, Day, Holder, KeyFault, Keys, LONGEST, Mark, Marks, Moment, Refusal, Secret, Secrets,
-    SessionName, Text, open, seal,
+    Claims, Day, Holder, KeyFileError, Keys, LONGEST, Mark, Marks, Refusal, Secret, Secrets,
+    SessionName, Text, UnixTime, open, seal,
 };
 use bywash_units::Span;
 use proptest::prelude::*;
@@ -26,8 +26,8 @@ fn keys(number: u8) -> Keys {
     Keys::new(&Secrets::fresh(secret(number)))
 }
 
-fn at(second: u64) -> Moment {
-    Moment::from_millis((1_800_000_000 + second) * 1000)
+fn at(second: u64) -> UnixTime {
+    UnixTime::from_millis((1_800_000_000 + second) * 1000)
 }
 
 fn claims(keys: &Keys, classes: &[&str]) -> Claims {
@@ -42,7 +42,7 @@ fn token(keys: &Keys, classes: &[&str]) -> Text {
     seal(keys, &claims(keys, classes))
 }
 
-fn refusal(keys: &Keys, text: &[u8], now: Moment, holder: &Holder<'_>) -> Option<Refusal> {
+fn refusal(keys: &Keys, text: &[u8], now: UnixTime, holder: &Holder<'_>) -> Option<Refusal> {
     open(keys, text).and_then(|opened| opened.proves(now, TTL, holder).map(|_| ())).err()
 }
 
@@ -116,7 +116,7 @@ fn that_somebody_has_ordered_outlives_the_session_by_a_season_and_no_more() {
     let ordered_after = |days: u64| opened.ordered(at(days * 86_400), SEASON);
     assert_eq!((ordered_after(0), ordered_after(90)), (claims.ordered, claims.ordered));
     assert_eq!(ordered_after(91), None);
-    assert_eq!(opened.ordered(Moment::from_millis(1_700_000_000_000), SEASON), None);
+    assert_eq!(opened.ordered(UnixTime::from_millis(1_700_000_000_000), SEASON), None);
     let never = token(&keys, &["confirm"]);
     assert_eq!(open(&keys, never.as_bytes()).unwrap().ordered(at(0), SEASON), None);
 }
@@ -162,15 +162,15 @@ fn a_file_of_keys_is_read_as_it_is_written_and_says_in_which_line_it_is_wrong() 
     assert!(Secrets::parse(&format!("\n# new\n{key}\r\n  {other}")).is_ok());
     let third = "e".repeat(64);
     for (text, fault) in [
-        (String::new(), KeyFault::None),
-        ("# none\n".into(), KeyFault::None),
-        (format!("{key}\n\n{}", &other[..63]), KeyFault::NoKey { line: 3 }),
-        (format!("{key}0"), KeyFault::NoKey { line: 1 }),
-        (key.replace('0', "+"), KeyFault::NoKey { line: 1 }),
-        (key.replace('0', "é"), KeyFault::NoKey { line: 1 }),
-        (format!("{key} {other}"), KeyFault::NoKey { line: 1 }),
-        (format!("{key}\n{other}\n{third}"), KeyFault::TooMany { line: 3 }),
-        (format!("{key}\n{}", key.to_uppercase()), KeyFault::Same),
+        (String::new(), KeyFileError::None),
+        ("# none\n".into(), KeyFileError::None),
+        (format!("{key}\n\n{}", &other[..63]), KeyFileError::NoKey { line: 3 }),
+        (format!("{key}0"), KeyFileError::NoKey { line: 1 }),
+        (key.replace('0', "+"), KeyFileError::NoKey { line: 1 }),
+        (key.replace('0', "é"), KeyFileError::NoKey { line: 1 }),
+        (format!("{key} {other}"), KeyFileError::NoKey { line: 1 }),
+        (format!("{key}\n{other}\n{third}"), KeyFileError::TooMany { line: 3 }),
+        (format!("{key}\n{}", key.to_uppercase()), KeyFileError::Same),
     ] {
         assert_eq!(Secrets::parse(&text), Err(fault), "{text}");
     }
@@ -185,7 +185,7 @@ fn an_exchange_of_the_key_leaves_what_else_stands_in_the_file() {
     assert_eq!(after, format!("# shop\n\n{three}\n {one}\n# the one before\n# end\n"));
     let expected = Secrets::parse(&format!("{three}\n{one}"));
     assert_eq!(Secrets::parse(&after), expected);
-    assert_eq!(Secrets::rotated("# none", &secret(3)), Err(KeyFault::None));
+    assert_eq!(Secrets::rotated("# none", &secret(3)), Err(KeyFileError::None));
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn any_claims() -> impl Strategy<Value = Claims> {
     let names = prop::collection::vec("[a-z]{1,8}", 0..70);
     (0..4_000_000_000_u64, any::<[u8; 8]>(), names, any::<bool>()).prop_map(
         |(second, session, names, ordered)| {
-            let now = Moment::from_millis(second * 1000);
+            let now = UnixTime::from_millis(second * 1000);
             let mut claims = Claims::new(now, SessionName(session));
             for name in &names {
                 claims.served.insert(Mark::of(name));

@@ -4,7 +4,7 @@
 
 use bywash_token::level::LONGEST;
 use bywash_token::{
-    Keys, LevelKeys, LevelRefusal, Moment, Secret, Secrets, is_level_name, open, read_level,
+    Keys, LevelKeys, LevelRefusal, Secret, Secrets, UnixTime, is_level_name, open, read_level,
     sign_level,
 };
 use bywash_units::Span;
@@ -25,11 +25,11 @@ fn keys(number: u8) -> LevelKeys {
     LevelKeys::new(&secrets(number))
 }
 
-fn at(second: u64) -> Moment {
-    Moment::from_millis((1_800_000_000 + second) * 1000)
+fn at(second: u64) -> UnixTime {
+    UnixTime::from_millis((1_800_000_000 + second) * 1000)
 }
 
-fn signed(keys: &LevelKeys, level: &str, now: Moment) -> Vec<u8> {
+fn signed(keys: &LevelKeys, level: &str, now: UnixTime) -> Vec<u8> {
     sign_level(keys, level, now).unwrap().as_bytes().to_vec()
 }
 
@@ -103,13 +103,13 @@ fn the_same_secret_in_both_files_is_found_and_signs_neither_for_the_other() {
 fn what_is_no_level_is_told_apart() {
     let keys = keys(1);
     let text = signed(&keys, "high", at(0));
-    let (said, tag) = text.split_at(text.len() - 43);
-    let with = |said: &str| [said.as_bytes(), tag].concat();
+    let (payload, tag) = text.split_at(text.len() - 43);
+    let with = |payload: &str| [payload.as_bytes(), tag].concat();
     for bad in [
         Vec::new(),
         b"high".to_vec(),
         tag.to_vec(),
-        said.to_vec(),
+        payload.to_vec(),
         with("high;1800000000"),
         with(";1800000000;"),
         with("high;;"),
@@ -129,7 +129,7 @@ fn what_is_no_level_is_told_apart() {
         with("low;1800000000;"),
         with("high;1800000001;"),
         with("high;01800000000;"),
-        [said, [b'A'; 43].as_slice()].concat(),
+        [payload, [b'A'; 43].as_slice()].concat(),
     ] {
         assert_eq!(read(&keys, &forged, 0), Err(LevelRefusal::Forged));
     }
@@ -161,7 +161,7 @@ fn any_name() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn what_is_signed_can_be_read(name in any_name(), seconds in 0..u64::MAX / 1000) {
-        let (keys, now) = (keys(3), Moment::from_millis(seconds * 1000));
+        let (keys, now) = (keys(3), UnixTime::from_millis(seconds * 1000));
         let text = signed(&keys, &name, now);
         prop_assert!(text.len() <= LONGEST && text.iter().all(u8::is_ascii_graphic));
         prop_assert_eq!(read_level(&keys, &text, now, Span::ZERO), Ok(name.as_str()));

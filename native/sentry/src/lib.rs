@@ -80,7 +80,7 @@ pub extern "C" fn socket_unwatch(sockfd: c_int) -> c_int {
 }
 
 fn watch(sockfd: c_int, interest: Interest, notice: Notice) -> Result<(), c_int> {
-    bywash_sentry::told_by_notice(sockfd, interest, notice).map_err(|refused| refused.errno())
+    bywash_sentry::watch_with_notice(sockfd, interest, notice).map_err(|refused| refused.errno())
 }
 
 impl Options {

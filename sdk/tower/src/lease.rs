@@ -13,7 +13,7 @@
 use std::ops::{Deref, DerefMut};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use bywash_lease::{Answer, DatabaseName, Fault, Order, RequestId};
+use bywash_lease::{Answer, DatabaseName, Order, Refusal, RequestId};
 use tokio::runtime::Handle as Runtime;
 use tokio::sync::oneshot;
 
@@ -184,11 +184,11 @@ impl Lease {
                 sentry.count(|stats| &mut stats.stopped);
                 Err(token.over(Reason::of_line(*reason)).into())
             }
-            Ok(Answer::Refused(Fault::Taken, _)) => {
+            Ok(Answer::Refused(Refusal::Taken, _)) => {
                 sentry.count(|stats| &mut stats.taken);
                 Err(LeaseError::Taken)
             }
-            Ok(Answer::Refused(..) | Answer::Cancelled { .. } | Answer::Told { .. }) => {
+            Ok(Answer::Refused(..) | Answer::Cancelled { .. } | Answer::StopWork { .. }) => {
                 sentry.count(|stats| &mut stats.refused);
                 Ok(false)
             }
@@ -211,7 +211,7 @@ impl Lease {
     /// Releases the connection. Returns whether it may be reused.
     async fn end(self) -> bool {
         let answer = self.talk.ask(self.release(), None).await;
-        let is_over = matches!(answer, Ok(Answer::Done | Answer::Refused(Fault::NotLeased, _)));
+        let is_over = matches!(answer, Ok(Answer::Done | Answer::Refused(Refusal::NotLeased, _)));
         is_over && self.is_answered
     }
 }

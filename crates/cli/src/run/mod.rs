@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Run) -> Result<(), Failure> {
         let looks = std::thread::Builder::new().name("looks".into());
         let _ = looks.spawn(move || servers.iter().for_each(look_for));
     }
-    let watchdog = Watchdog::feed(gateway.pulse(), &supervisor);
+    let watchdog = Watchdog::feed(gateway.liveness(), &supervisor);
     Lifecycle { args, program, watched, gateway, supervisor, watchdog, signals, checkpointer }
         .live()
 }

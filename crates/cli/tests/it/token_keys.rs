@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
-use bywash_token::{KeyFault, Secrets};
+use bywash_token::{KeyFileError, Secrets};
 
 use crate::binary::bywash;
 use crate::folder::Folder;
@@ -68,7 +68,7 @@ fn a_key_is_exchanged_in_place_and_the_one_before_stays_second() {
 fn what_is_no_file_of_keys_is_left_as_it_is() {
     let folder = Folder::new();
     let key = format!("{}\n", "0a".repeat(32));
-    let no_key = KeyFault::NoKey { line: 1 }.to_string();
+    let no_key = KeyFileError::NoKey { line: 1 }.to_string();
     for (text, mode, why) in [
         ("version = 1\n".to_owned(), 0o600, no_key.as_str()),
         (key.clone(), 0o644, "its mode is 644"),

@@ -8,12 +8,12 @@ use bywash_terminal::text::{escaped, start};
 use bywash_units::Span;
 
 use super::answer::{Answered, Refused, document};
-use super::door::Who;
+use super::auth::Caller;
+use super::input::word;
 use super::policy::unwritten;
-use super::said::word;
 use crate::decisions::elephants as decisions;
 use crate::decisions::watch::{MINUTE, before, capacities};
-use crate::process::wall;
+use crate::process::wall_clock;
 use crate::shared::Shared;
 use crate::state::stored::DecisionError;
 use crate::state::writer::Version;
@@ -28,7 +28,7 @@ pub(super) fn list(shared: &Shared) -> Elephants {
         seen_s: findings.sight.seen().as_secs_f64(),
         missed: findings.sight.missed(),
         resources: findings.sight.looked(),
-        lanes: shared.elephants.lanes.told(),
+        lanes: shared.elephants.lanes.status(),
         kept: findings.book.is_saved(),
         elephants: entries.map(|entry| described(shared, entry, &throttled)).collect(),
     }
@@ -78,20 +78,20 @@ pub(super) enum Verb {
 /// Carries out an operator's decision.
 pub(super) async fn decide(
     shared: &Shared,
-    who: &Who,
+    caller: &Caller,
     number: &str,
     verb: Verb,
     decision: Decision,
 ) -> Answered {
     let id = number_of(number)?;
     let Decision { by, why, lasts, change, revision } = decision;
-    let mut word = word(who.author(by)?, why, lasts.as_deref())?;
+    let mut word = word(caller.author(by)?, why, lasts.as_deref())?;
     if matches!(verb, Verb::Reject | Verb::Undo) && change != Change::default() {
         return Err(Refused::invalid(
             "`change` sets the limits of a rule: only approve and try take it",
         ));
     }
-    let now = wall::now();
+    let now = wall_clock::now();
     let measured = if matches!(verb, Verb::Try) { word.lasts } else { MINUTE };
     let was = |book: &Book| {
         let entry = book.entry(id).ok()?;
@@ -119,13 +119,13 @@ pub(super) async fn decide(
         };
         Ok(vec![note])
     });
-    told(shared, id, decided).await
+    document_of(shared, id, decided).await
 }
 
 /// Creates an entry for a kind that an operator asks for by its name.
-pub(super) async fn ask(shared: &Shared, who: &Who, asked: Ask) -> Answered {
+pub(super) async fn ask(shared: &Shared, caller: &Caller, asked: Ask) -> Answered {
     let Ask { by, why, pattern } = asked;
-    let word = word(who.author(by)?, why, None)?;
+    let word = word(caller.author(by)?, why, None)?;
     let (slots, _) = capacities(shared);
     let Some(found) = shared.elephants.watched().named(&pattern, slots) else {
         let name = escaped(start(&pattern, 80));
@@ -137,14 +137,14 @@ pub(super) async fn ask(shared: &Shared, who: &Who, asked: Ask) -> Answered {
     let mut number = 0;
     let decided = decisions::decide(shared, |book| {
         let note;
-        (number, note) = book.ask(wall::now(), found, word)?;
+        (number, note) = book.ask(wall_clock::now(), found, word)?;
         Ok(note.into_iter().collect())
     });
-    told(shared, number, decided).await
+    document_of(shared, number, decided).await
 }
 
 /// Returns the elephant after a decision, or why there was no decision.
-async fn told(
+async fn document_of(
     shared: &Shared,
     number: u32,
     decided: Result<Option<Version>, DecisionError<Undoable>>,
@@ -186,7 +186,7 @@ fn described(shared: &Shared, entry: &Entry, throttled: &[(RuleId, u32, u32)]) -
         proposed,
         effect,
         unpredicted,
-        lanes: holds_bytes.then(|| shared.elephants.lanes.told()),
+        lanes: holds_bytes.then(|| shared.elephants.lanes.status()),
         waiting: counts.map(|(_, waiting, _)| *waiting),
         running: counts.map(|(.., running)| *running),
         within: None,
@@ -209,7 +209,7 @@ fn evaded(pattern: &str) -> Option<String> {
 /// Measures the site under a rule in force, for as long as it has been but no more than a minute.
 fn under(shared: &Shared, entry: &Entry) -> Option<Gauge> {
     let State::Ruled(rule) = &entry.state else { return None };
-    let holds = wall::now().duration_since(rule.since).unsigned_abs();
+    let holds = wall_clock::now().duration_since(rule.since).unsigned_abs();
     let lasted = Span::from(holds).min(MINUTE);
     let now = shared.driver.now();
     Some(shared.elephants.watched().gauge(entry, now - lasted, now))

@@ -17,7 +17,7 @@ use http::{Method, StatusCode};
 use tokio::sync::mpsc;
 
 use super::answer::{Answered, Refused, document, fields};
-use super::door::Pass;
+use super::auth::Credentials;
 use super::status;
 use crate::request::reply::{Answer, Reply};
 use crate::shared::Shared;
@@ -39,12 +39,12 @@ pub(super) fn history(shared: &Shared, wanted: &BTreeMap<String, String>) -> Ans
         Some(Ok(from)) => from,
         Some(Err(_)) => return Err(Refused::invalid("`from` must be the number of a row")),
     };
-    let columns = shared.chronicle.history().columns(range, from);
+    let columns = shared.history_recorder.history().columns(range, from);
     Ok(document(&columns))
 }
 
 /// Streams seconds from now on, after those that this client has not seen.
-pub(super) fn events(shared: &Arc<Shared>, request: &Request, pass: Pass) -> Reply {
+pub(super) fn events(shared: &Arc<Shared>, request: &Request, credentials: Credentials) -> Reply {
     let head = Reply {
         status: StatusCode::OK,
         reason: Vec::new(),
@@ -58,22 +58,28 @@ pub(super) fn events(shared: &Arc<Shared>, request: &Request, pass: Pass) -> Rep
     }
     let (events, words) = mpsc::channel(WAITING);
     let seen = request.fields.named(b"last-event-id").next().and_then(|id| seen(shared, id));
-    tokio::task::spawn_local(follow(Arc::clone(shared), seen, pass, events));
+    tokio::task::spawn_local(follow(Arc::clone(shared), seen, credentials, events));
     Reply { framing: Framing::Chunked, body: Answer::Later(words), ..head }
 }
 
 /// Returns the number of the last second that the client has seen, if it is of this epoch.
 fn seen(shared: &Shared, id: &[u8]) -> Option<u64> {
     let (epoch, number) = std::str::from_utf8(id).ok()?.split_once('-')?;
-    (u32::from_str_radix(epoch, 16) == Ok(shared.chronicle.epoch)).then(|| number.parse().ok())?
+    (u32::from_str_radix(epoch, 16) == Ok(shared.history_recorder.epoch))
+        .then(|| number.parse().ok())?
 }
 
-async fn follow(shared: Arc<Shared>, seen: Option<u64>, pass: Pass, events: mpsc::Sender<Bytes>) {
-    let mut seconds = shared.chronicle.follow();
+async fn follow(
+    shared: Arc<Shared>,
+    seen: Option<u64>,
+    credentials: Credentials,
+    events: mpsc::Sender<Bytes>,
+) {
+    let mut seconds = shared.history_recorder.follow();
     let mut wanted = seen.map(|seen| seen.saturating_add(1));
-    let mut told: Option<Revisions> = None;
-    while pass.is_good(&shared) {
-        for event in [rows(&shared, &mut wanted), changed(&shared, &mut told)].into_iter().flatten()
+    let mut sent: Option<Revisions> = None;
+    while credentials.is_good(&shared) {
+        for event in [rows(&shared, &mut wanted), changed(&shared, &mut sent)].into_iter().flatten()
         {
             if events.send(event).await.is_err() {
                 return;
@@ -89,24 +95,24 @@ async fn follow(shared: Arc<Shared>, seen: Option<u64>, pass: Pass, events: mpsc
 /// Returns the rows that the client has not seen, if there are any, and advances `wanted`.
 fn rows(shared: &Shared, wanted: &mut Option<u64>) -> Option<Bytes> {
     // All clients that have seen the second before get the very same bytes.
-    if let Some((number, event)) = shared.chronicle.newest()
+    if let Some((number, event)) = shared.history_recorder.newest()
         && *wanted == Some(number)
     {
         *wanted = Some(number + 1);
         return Some(event);
     }
-    let columns = shared.chronicle.history().columns(Range::Seconds, wanted.unwrap_or(0));
+    let columns = shared.history_recorder.history().columns(Range::Seconds, wanted.unwrap_or(0));
     let (first, last) = (*columns.number.first()?, *columns.number.last()?);
     // If the wanted row is gone, everything is sent.
     let name = if *wanted == Some(first) { "seconds" } else { "anew" };
     *wanted = Some(last + 1);
-    Some(event(shared.chronicle.epoch, name, &columns))
+    Some(event(shared.history_recorder.epoch, name, &columns))
 }
 
 /// Returns the revisions, if they have changed since they were last sent.
-fn changed(shared: &Shared, told: &mut Option<Revisions>) -> Option<Bytes> {
+fn changed(shared: &Shared, sent: &mut Option<Revisions>) -> Option<Bytes> {
     let now = status::revisions(shared);
-    (told.replace(now) != Some(now)).then(|| {
+    (sent.replace(now) != Some(now)).then(|| {
         let text = serde_json::to_string(&now).unwrap_or_default();
         Bytes::from(format!("event: changed\ndata: {text}\n\n"))
     })

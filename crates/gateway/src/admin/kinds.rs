@@ -9,7 +9,7 @@ use bywash_units::Time;
 use super::answer::{Answered, Refused, document};
 use super::elephants::number_of;
 use crate::decisions::watch::capacities;
-use crate::process::wall::unix_ms;
+use crate::process::wall_clock::unix_ms;
 use crate::shared::Shared;
 
 /// Returns every kind that is distinguished.

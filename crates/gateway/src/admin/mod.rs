@@ -2,21 +2,21 @@
 //! console, which offers both.
 //!
 //! The listener has its own thread, so that it answers while every worker is busy, and is never
-//! shed. `door` controls access. The routes are declared in the table of `bywash_api`; each of them
-//! has its answer here. `said` parses requests, `answer` writes answers.
+//! shed. `auth` controls access. The routes are declared in the table of `bywash_api`; each of them
+//! has its answer here. `input` parses requests, `answer` writes answers.
 
 mod answer;
+mod auth;
+mod connections;
 mod console;
-mod door;
 mod elephants;
-mod guests;
 mod held;
 mod history;
+mod input;
 mod kinds;
 mod lab;
 mod policy;
 mod requests;
-mod said;
 mod sampler;
 mod sessions;
 mod status;
@@ -32,7 +32,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use bywash_api::{Code, Route, routes};
 use bywash_handover::Listener;
-use bywash_message::{Fault, Limits, Request};
+use bywash_message::{Limits, ParseError, Request};
 use bywash_shaper::Mark;
 use bywash_terminal::text::escaped;
 use http::{Method, StatusCode};
@@ -41,17 +41,17 @@ use tokio::sync::watch;
 use tokio::task::LocalSet;
 
 use self::answer::{Answered, Refused, document, fields, plain, text};
-use self::door::{Pass, Who};
+use self::auth::{Caller, Credentials};
+pub(crate) use self::connections::MOST as MOST_CONNECTIONS;
+use self::connections::{AdminConnection, AdminConnections};
 use self::elephants::Verb;
-pub(crate) use self::guests::MOST as MOST_CONNECTIONS;
-use self::guests::{Guest, Guests};
 use self::held::Held;
-use self::said::{query, said};
+use self::input::{parse_body, query};
 use crate::client::{Handler, h1};
 use crate::connections::Phase;
 use crate::io::body::Body;
 use crate::io::stream::Stream;
-use crate::process::life::Life;
+use crate::process::lifecycle::Lifecycle;
 use crate::request::ClientConnection;
 use crate::request::reply::{Answer, Reply};
 use crate::shared::Shared;
@@ -74,20 +74,20 @@ const LIMITS: Limits = Limits { target: 4096, fields: 64, bytes: 16 * 1024 };
 pub(crate) fn run(
     shared: Arc<Shared>,
     listener: Listener,
-    life: watch::Receiver<Life>,
+    lifecycle: watch::Receiver<Lifecycle>,
     ready: SyncSender<()>,
 ) -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    LocalSet::new().block_on(&runtime, serve(shared, listener, life, ready))
+    LocalSet::new().block_on(&runtime, serve(shared, listener, lifecycle, ready))
 }
 
 /// The listener, as the runtime has it.
-enum Door {
+enum AdminListener {
     Tcp(TcpListener),
     Unix(UnixListener),
 }
 
-impl Door {
+impl AdminListener {
     fn new(listener: Listener) -> std::io::Result<Self> {
         Ok(match listener {
             Listener::Tcp(listener) => Self::Tcp(TcpListener::from_std(listener)?),
@@ -114,38 +114,38 @@ impl Door {
 async fn serve(
     shared: Arc<Shared>,
     listener: Listener,
-    mut life: watch::Receiver<Life>,
+    mut lifecycle: watch::Receiver<Lifecycle>,
     ready: SyncSender<()>,
 ) -> std::io::Result<()> {
-    let door = Door::new(listener)?;
-    let place: Rc<str> = door.place()?.into();
+    let listener = AdminListener::new(listener)?;
+    let place: Rc<str> = listener.place()?.into();
     // The receiver exists: the thread that started this one waits for it.
     let _ = ready.send(());
     // Until then another process may be the service. An error says that the gateway is gone.
-    let _ = life.wait_for(|life| *life >= Life::Runs).await;
-    let guests: Rc<Guests> = Rc::default();
+    let _ = lifecycle.wait_for(|lifecycle| *lifecycle >= Lifecycle::Runs).await;
+    let connections: Rc<AdminConnections> = Rc::default();
     let read = Arc::clone(&shared);
     tokio::task::spawn_local(async move { sampler::sample(&read).await });
     loop {
         let accepted = tokio::select! {
-            // Check the life first: a connection that arrives while draining belongs to the next
-            // process.
+            // Check the lifecycle first: a connection that arrives while draining belongs to the
+            // next process.
             biased;
-            _ = life.wait_for(|life| *life >= Life::Drains) => break,
-            accepted = door.accept() => accepted,
+            _ = lifecycle.wait_for(|lifecycle| *lifecycle >= Lifecycle::Drains) => break,
+            accepted = listener.accept() => accepted,
         };
         let Ok(stream) = accepted else {
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
-        let Some(guest) = guests.admit() else { continue };
+        let Some(connection) = connections.admit() else { continue };
         let is_local = matches!(stream, Stream::Unix(_));
-        guest.is_known.set(is_local);
+        connection.is_known.set(is_local);
         let operator = Operator {
             shared: Arc::clone(&shared),
             is_local,
-            guests: Rc::clone(&guests),
-            guest: Rc::clone(&guest),
+            connections: Rc::clone(&connections),
+            connection: Rc::clone(&connection),
             held: Held::new(&shared.memory),
             place: Rc::clone(&place),
             watches: Cell::new(false),
@@ -156,13 +156,13 @@ async fn serve(
             // A client that breaks off does not affect other clients.
             tokio::select! {
                 () = bounded(served, &operator) => {}
-                () = guest.leaves() => {}
+                () = connection.leaves() => {}
             }
         });
     }
     // From here on, new connections go to the next process.
-    drop(door);
-    let _ = life.wait_for(|life| *life == Life::Ends).await;
+    drop(listener);
+    let _ = lifecycle.wait_for(|lifecycle| *lifecycle == Lifecycle::Ends).await;
     Ok(())
 }
 
@@ -171,7 +171,7 @@ async fn serve(
 async fn bounded<T>(served: impl Future<Output = T>, operator: &Operator) {
     let mut served = std::pin::pin!(served);
     let stages = [
-        (LONGEST_STRANGER, &operator.guest.is_known),
+        (LONGEST_STRANGER, &operator.connection.is_known),
         (LONGEST, &operator.watches),
         (LONGEST_WATCH, &Cell::new(false)),
     ];
@@ -187,8 +187,8 @@ struct Operator {
     shared: Arc<Shared>,
     /// Whether it came by the unix socket.
     is_local: bool,
-    guests: Rc<Guests>,
-    guest: Rc<Guest>,
+    connections: Rc<AdminConnections>,
+    connection: Rc<AdminConnection>,
     /// The part of its last answer that may not have been read yet.
     held: Held,
     /// The address of the listener.
@@ -211,8 +211,8 @@ impl Handler for Operator {
         }
     }
 
-    fn malformed(&self, fault: Fault) -> Reply {
-        plain(StatusCode::BAD_REQUEST, fault.name()).closing()
+    fn malformed(&self, error: ParseError) -> Reply {
+        plain(StatusCode::BAD_REQUEST, error.name()).closing()
     }
 
     fn too_slow(&self) -> Reply {
@@ -222,7 +222,7 @@ impl Handler for Operator {
     fn dawdles(&self) {}
 
     fn enter(&self, phase: Phase) {
-        self.guest.is_busy.set(matches!(phase, Phase::Busy));
+        self.connection.is_busy.set(matches!(phase, Phase::Busy));
     }
 
     fn is_too_slow(&self) -> bool {
@@ -249,24 +249,24 @@ impl Operator {
     async fn respond(&self, request: &Request, body: Body) -> Answered {
         let path = request.target.path();
         if let Some(file) = console::file(path, takes_gzip(request)) {
-            door::enter(&self.shared, self.is_local, request, bywash_api::Access::Anybody)?;
+            auth::authorize(&self.shared, self.is_local, request, bywash_api::Access::Anybody)?;
             return match request.method {
                 Method::GET | Method::HEAD => Ok(file),
                 _ => Err(Refused::new(Code::MethodNotAllowed, "this path takes only GET and HEAD")),
             };
         }
         let (route, parameter) = route_of(&request.method, path)?;
-        let who = door::enter(&self.shared, self.is_local, request, route.access)?;
+        let caller = auth::authorize(&self.shared, self.is_local, request, route.access)?;
         if route.access != bywash_api::Access::Anybody {
-            self.guest.is_known.set(true);
+            self.connection.is_known.set(true);
         }
-        self.answer(route, &who, parameter, request, body).await
+        self.answer(route, &caller, parameter, request, body).await
     }
 
     async fn answer(
         &self,
         route: &Route,
-        who: &Who,
+        caller: &Caller,
         parameter: &str,
         request: &Request,
         body: Body,
@@ -279,14 +279,14 @@ impl Operator {
             "/readyz" => Ok(ready(shared)),
             "/metrics" => Ok(metrics(shared)),
             "/v1/openapi.json" => Ok(openapi()),
-            "/v1/proof" => door::proof(shared, &self.place, asked.get("nonce").map(String::as_str)),
+            "/v1/proof" => auth::proof(shared, &self.place, asked.get("nonce").map(String::as_str)),
             "/v1/status" => Ok(document(&status::status(shared))),
             "/v1/history" => history::history(shared, &asked),
             "/v1/events" => {
                 if request.method != Method::HEAD {
-                    self.watch(who)?;
+                    self.watch(caller)?;
                 }
-                Ok(history::events(shared, request, Pass::of(request, self.is_local)))
+                Ok(history::events(shared, request, Credentials::of(request, self.is_local)))
             }
             "/v1/requests" => requests::last(shared, &asked),
             "/v1/requests/{name}" => requests::explain(shared, parameter),
@@ -294,8 +294,8 @@ impl Operator {
             "/v1/tap" if request.method == Method::HEAD => Ok(requests::tap_head()),
             "/v1/tap" => {
                 requests::check(shared, &asked)?;
-                self.watch(who)?;
-                requests::tap(shared, &asked, Pass::of(request, self.is_local))
+                self.watch(caller)?;
+                requests::tap(shared, &asked, Credentials::of(request, self.is_local))
             }
             "/v1/sessions" => Ok(document(&sessions::sessions(shared))),
             "/v1/kinds" => Ok(document(&kinds::kinds(shared))),
@@ -306,16 +306,16 @@ impl Operator {
             "/v1/elephants/{number}/answers" => kinds::answers(shared, parameter),
             "/v1/policy" => Ok(document(&policy::policy(shared))),
             "/v1/export" => Ok(document(&policy::export(shared))),
-            "/v1/audit" => Ok(document(&policy::audit(shared, said::limit(&asked)?))),
+            "/v1/audit" => Ok(document(&policy::audit(shared, input::limit(&asked)?))),
             "/v1/lab" => lab::list(shared).await,
             "/v1/lab/{name}" => lab::show(shared, parameter).await,
-            _ => self.change(route, who, parameter, request, body).await,
+            _ => self.change(route, caller, parameter, request, body).await,
         }
     }
 
     /// Takes a watcher's place.
-    fn watch(&self, who: &Who) -> Result<(), Refused> {
-        let taken = self.guests.watch(&self.guest, who.name());
+    fn watch(&self, caller: &Caller) -> Result<(), Refused> {
+        let taken = self.connections.watch(&self.connection, caller.name());
         taken.map_err(|why| Refused::new(Code::Unavailable, why))?;
         self.watches.set(true);
         Ok(())
@@ -325,7 +325,7 @@ impl Operator {
     async fn change(
         &self,
         route: &Route,
-        who: &Who,
+        caller: &Caller,
         parameter: &str,
         request: &Request,
         body: Body,
@@ -333,19 +333,20 @@ impl Operator {
         let shared = &self.shared;
         let verb = match route.path {
             "/v1/elephants/{number}/preview" => {
-                return elephants::preview(shared, parameter, said(request, body).await?);
+                return elephants::preview(shared, parameter, parse_body(request, body).await?);
             }
             "/v1/kinds/ask" => {
-                return elephants::ask(shared, who, said(request, body).await?).await;
+                return elephants::ask(shared, caller, parse_body(request, body).await?).await;
             }
             "/v1/policy/class" => {
-                return policy::set_class(shared, who, said(request, body).await?).await;
+                return policy::set_class(shared, caller, parse_body(request, body).await?).await;
             }
             "/v1/policy/{number}/undo" => {
-                return policy::undo(shared, who, parameter, said(request, body).await?).await;
+                return policy::undo(shared, caller, parameter, parse_body(request, body).await?)
+                    .await;
             }
             "/v1/bypass" => {
-                return policy::set_bypass(shared, who, said(request, body).await?).await;
+                return policy::set_bypass(shared, caller, parse_body(request, body).await?).await;
             }
             "/v1/elephants/{number}/approve" => Verb::Approve,
             "/v1/elephants/{number}/try" => Verb::Try,
@@ -354,7 +355,7 @@ impl Operator {
             // A test asks for every route of the table.
             _ => return Err(Refused::not_found("no handler answers this path")),
         };
-        elephants::decide(shared, who, parameter, verb, said(request, body).await?).await
+        elephants::decide(shared, caller, parameter, verb, parse_body(request, body).await?).await
     }
 }
 

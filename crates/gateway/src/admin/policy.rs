@@ -3,15 +3,15 @@
 
 use bywash_api::{Audit, ClassPolicy, Code, Exported, Policy, SetBypass, SetClass, Undo};
 use bywash_config::{ClassConfig, Mode};
-use bywash_control::{Mode as Said, NotOverridden, Overrides, Target, Word};
+use bywash_control::{Mode as ShownMode, NotOverridden, Overrides, Target, Word};
 use bywash_units::Span;
 
 use super::answer::{Answered, Refused, document};
-use super::door::Who;
-use super::said::{word, word_for};
+use super::auth::Caller;
+use super::input::{word, word_for};
 use super::status;
 use crate::decisions::overrides::{self, BYPASSED, is_less};
-use crate::process::wall;
+use crate::process::wall_clock;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::state::stored::DecisionError;
@@ -25,7 +25,7 @@ pub(super) fn policy(shared: &Shared) -> Policy {
         revision: overrides.get().revision(),
         file: config.file.as_ref().map(|file| file.display().to_string()),
         read_ms: settings.read,
-        mode: said(config.mode),
+        mode: shown_mode(config.mode),
         bypassed: shared.is_bypassed(),
         order: status::policy(&config.order),
         limit: status::policy(&config.engine.limit),
@@ -45,9 +45,9 @@ fn classes(settings: &Settings, overrides: &Overrides) -> Vec<ClassPolicy> {
         utility: class.class.utility.get(),
         patience_ms: class.patience.map(Span::as_millis),
         stoppable: class.class.stop.is_some(),
-        mode: said(class.mode),
+        mode: shown_mode(class.mode),
         percent: class.percent,
-        file_mode: said(*mode),
+        file_mode: shown_mode(*mode),
         file_percent: *percent,
         overridden: overrides.of_class(&class.class.name).map(|(one, ..)| one.number),
     };
@@ -55,17 +55,17 @@ fn classes(settings: &Settings, overrides: &Overrides) -> Vec<ClassPolicy> {
     classes.filter(|(class, _)| !class.is_removed).map(class).collect()
 }
 
-const fn said(mode: Mode) -> Said {
+const fn shown_mode(mode: Mode) -> ShownMode {
     match mode {
-        Mode::Observe => Said::Observe,
-        Mode::Enforce => Said::Enforce,
+        Mode::Observe => ShownMode::Observe,
+        Mode::Enforce => ShownMode::Enforce,
     }
 }
 
 /// Overrides the mode of a class for a while.
-pub(super) async fn set_class(shared: &Shared, who: &Who, set: SetClass) -> Answered {
+pub(super) async fn set_class(shared: &Shared, caller: &Caller, set: SetClass) -> Answered {
     let SetClass { class, mode, percent, by, why, lasts, revision } = set;
-    let word = word(who.author(by)?, why, lasts.as_deref())?;
+    let word = word(caller.author(by)?, why, lasts.as_deref())?;
     let target = Target::Class { class, mode, percent: percent.unwrap_or(100) };
     override_for(shared, target, word, lasts.is_some(), revision).await
 }
@@ -81,7 +81,7 @@ async fn override_for(
 ) -> Answered {
     let mut remarks = Vec::new();
     let decided = overrides::decide(shared, is_less(&target), |overrides, settings| {
-        let now = wall::now();
+        let now = wall_clock::now();
         let mut word = word;
         if let Some(end) = overrides.end_of(&target).filter(|_| !says_how_long) {
             word = word.until(now, end);
@@ -95,21 +95,21 @@ async fn override_for(
 }
 
 /// Ends an override.
-pub(super) async fn undo(shared: &Shared, who: &Who, number: &str, undo: Undo) -> Answered {
+pub(super) async fn undo(shared: &Shared, caller: &Caller, number: &str, undo: Undo) -> Answered {
     let number = number.parse().map_err(|_| {
         Refused::not_found("the path needs the number of an override, as in /v1/policy/3/undo")
     })?;
-    let by = who.author(undo.by)?;
+    let by = caller.author(undo.by)?;
     let decided = overrides::decide(shared, false, |overrides, _| {
-        overrides.undo(wall::now(), number, &by, &undo.why, undo.revision)
+        overrides.undo(wall_clock::now(), number, &by, &undo.why, undo.revision)
     });
     answered(shared, decided, Vec::new()).await
 }
 
 /// Starts a bypass for a while, or ends it.
-pub(super) async fn set_bypass(shared: &Shared, who: &Who, set: SetBypass) -> Answered {
+pub(super) async fn set_bypass(shared: &Shared, caller: &Caller, set: SetBypass) -> Answered {
     let SetBypass { on, by, why, lasts, revision } = set;
-    let word = word_for(who.author(by)?, why, lasts.as_deref(), BYPASSED)?;
+    let word = word_for(caller.author(by)?, why, lasts.as_deref(), BYPASSED)?;
     if on {
         return override_for(shared, Target::Bypass, word, lasts.is_some(), revision).await;
     }

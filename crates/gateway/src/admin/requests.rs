@@ -14,11 +14,11 @@ use http::StatusCode;
 use tokio::sync::mpsc;
 
 use super::answer::{Answered, Refused, document, fields};
-use super::door::Pass;
-use super::said::limit;
+use super::auth::Credentials;
+use super::input::limit;
 use crate::request::reply::{Answer, Reply};
 use crate::shared::Shared;
-use crate::telemetry::journal::Entry;
+use crate::telemetry::request_log::Entry;
 
 /// How often a watcher's credentials are checked again.
 const LOOK: Duration = Duration::from_secs(1);
@@ -32,11 +32,11 @@ pub(super) fn explain(shared: &Shared, name: &str) -> Answered {
     let number = u64::from_str_radix(name, 16).ok().filter(|_| is_name);
     let number = number
         .ok_or_else(|| Refused::invalid("the name of a request has sixteen hexadecimal digits"))?;
-    let entry = shared.journal.find(number).filter(|entry| entry.decided.is_some());
+    let entry = shared.request_log.find(number).filter(|entry| entry.decided.is_some());
     let entry = entry.ok_or_else(|| {
-        let all = shared.journal.last();
+        let all = shared.request_log.last();
         let seconds = all.first().map_or(0, |first| {
-            let now = crate::process::wall::unix_ms();
+            let now = crate::process::wall_clock::unix_ms();
             now.saturating_sub(first.time).div_ceil(1000)
         });
         Refused::not_found(format!(
@@ -45,7 +45,7 @@ pub(super) fn explain(shared: &Shared, name: &str) -> Answered {
             all.len()
         ))
     })?;
-    let request = entry.told();
+    let request = entry.summary();
     let reason = request.life.as_ref().and_then(|life| life.reason.as_deref()).and_then(|name| {
         Reason::ALL.into_iter().find(|reason| reason.name() == name).map(Reason::explanation)
     });
@@ -80,21 +80,32 @@ pub(super) fn check(shared: &Shared, wanted: &BTreeMap<String, String>) -> Resul
 pub(super) fn last(shared: &Shared, wanted: &BTreeMap<String, String>) -> Answered {
     check(shared, wanted)?;
     let most = limit(wanted)?;
-    let all = shared.journal.last();
-    let told = all.iter().rev().map(|entry| entry.told()).filter(|request| is(request, wanted));
-    Ok(document(&Requests { remembered: all.len(), requests: told.take(most).collect() }))
+    let all = shared.request_log.last();
+    let summaries =
+        all.iter().rev().map(|entry| entry.summary()).filter(|request| is(request, wanted));
+    Ok(document(&Requests { remembered: all.len(), requests: summaries.take(most).collect() }))
 }
 
 /// Streams every request that ends from now on and matches all of `wanted`, one per line.
-pub(super) fn tap(shared: &Arc<Shared>, wanted: &BTreeMap<String, String>, pass: Pass) -> Answered {
-    let Some(entries) = shared.journal.watch() else {
+pub(super) fn tap(
+    shared: &Arc<Shared>,
+    wanted: &BTreeMap<String, String>,
+    credentials: Credentials,
+) -> Answered {
+    let Some(entries) = shared.request_log.watch() else {
         return Err(Refused::new(
             Code::Unavailable,
             "too many connections already follow /v1/tap: close some",
         ));
     };
     let (lines, words) = mpsc::channel(WAITING);
-    tokio::task::spawn_local(follow(Arc::clone(shared), entries, lines, wanted.clone(), pass));
+    tokio::task::spawn_local(follow(
+        Arc::clone(shared),
+        entries,
+        lines,
+        wanted.clone(),
+        credentials,
+    ));
     Ok(Reply { framing: Framing::Chunked, body: Answer::Later(words), ..tap_head() })
 }
 
@@ -115,17 +126,17 @@ async fn follow(
     mut entries: mpsc::Receiver<Arc<Entry>>,
     lines: mpsc::Sender<Bytes>,
     wanted: BTreeMap<String, String>,
-    pass: Pass,
+    credentials: Credentials,
 ) {
     let mut looks = tokio::time::interval(LOOK);
     loop {
         let entry = tokio::select! {
             entry = entries.recv() => entry,
             () = lines.closed() => return,
-            _ = looks.tick() => if pass.is_good(&shared) { continue } else { return },
+            _ = looks.tick() => if credentials.is_good(&shared) { continue } else { return },
         };
         let Some(entry) = entry else { return };
-        let request = entry.told();
+        let request = entry.summary();
         if !is(&request, &wanted) {
             continue;
         }

@@ -10,7 +10,7 @@ use bywash_history::{ClassCounts, Gauges, Reading};
 use bywash_units::Time;
 use tokio::time::MissedTickBehavior;
 
-use crate::process::wall::unix_ms;
+use crate::process::wall_clock::unix_ms;
 use crate::shared::Shared;
 
 /// Takes a sample every second, for as long as the gateway runs.
@@ -23,7 +23,7 @@ pub(super) async fn sample(shared: &Shared) {
     loop {
         seconds.tick().await;
         shared.memory.tick(usize::try_from(sockets.read()).unwrap_or(0));
-        shared.chronicle.read(reading(shared));
+        shared.history_recorder.read(reading(shared));
     }
 }
 

@@ -45,7 +45,7 @@ pub(super) fn status(shared: &Shared) -> Status {
         servers: servers(shared, &settings),
         policy: policy(&config.order),
         limit_policy: policy(&config.engine.limit),
-        access_log_dropped: shared.journal.log().dropped(),
+        access_log_dropped: shared.request_log.log().dropped(),
         classes: classes(shared, &settings),
         unwritten: shared.state_writer.unwritten(),
         reload_refused: shared.reload_refused(),
@@ -202,8 +202,8 @@ pub(super) fn read_gauges(shared: &Shared) {
     gauges.memory_used.set(large(shared.memory.used() as u64));
     gauges.memory_budget.set(large(shared.memory.budget() as u64));
     gauges.set_memory_level(shared.memory.level());
-    gauges.log_dropped.set(large(shared.journal.log().dropped()));
-    gauges.tap_missed.set(large(shared.journal.missed()));
+    gauges.log_dropped.set(large(shared.request_log.log().dropped()));
+    gauges.tap_missed.set(large(shared.request_log.missed()));
     let settings = shared.settings();
     let traffic = settings.upstreams.servers.traffic().iter().map(|traffic| &**traffic);
     shared.metrics.set_servers(servers_with_counts(shared, &settings).zip(traffic));
@@ -228,8 +228,8 @@ mod tests {
     use crate::driver::Driver;
     use crate::process::secret::Secret;
     use crate::telemetry::access_log::AccessLog;
-    use crate::telemetry::journal::Journal;
     use crate::telemetry::metrics::Metrics;
+    use crate::telemetry::request_log::RequestLog;
 
     fn config(lines: &str) -> Config {
         let text = format!("version = 1\nupstream.server = 'http://127.0.0.1:1'\n{lines}");
@@ -246,7 +246,7 @@ mod tests {
         let log = AccessLog::open(&bywash_config::AccessLog::Off, Counter::default()).unwrap();
         let metrics = Metrics::new();
         let settings = Settings::new(before, &metrics, Time::ZERO, None).unwrap();
-        let shared = Shared::new(settings, driver, metrics, Journal::new(log), Secret(1, 2));
+        let shared = Shared::new(settings, driver, metrics, RequestLog::new(log), Secret(1, 2));
         read_gauges(&shared);
         assert_eq!(status(&shared).classes.len(), 1);
     }

@@ -2,15 +2,16 @@
 //!
 //! `h1.rs` and `h2.rs` speak the two protocols with a client and hand each request to a
 //! [`Handler`]: the data plane's or the admin listener's. `opening.rs` handles the PROXY header and
-//! TLS, which come before HTTP. `watch.rs` detects disconnects and timeouts, `pace.rs` detects
-//! clients that send or read too slowly, and `flood.rs` detects HTTP/2 clients that only cost work.
+//! TLS, which come before HTTP. `watch.rs` detects disconnects and timeouts, `minimum_rate.rs`
+//! detects clients that send or read too slowly, and `flood.rs` detects HTTP/2 clients that only
+//! cost work.
 
 mod flood;
 pub(crate) mod h1;
 mod h2;
 mod linger;
+pub(crate) mod minimum_rate;
 mod opening;
-pub(crate) mod pace;
 mod permit;
 mod proxy_header;
 mod watch;
@@ -24,7 +25,7 @@ use std::sync::atomic::Ordering;
 use std::task::Poll;
 
 use bywash_config::HalfClose;
-use bywash_message::{Fault, Request};
+use bywash_message::{ParseError, Request};
 use bywash_shaper::{Lane, Mark};
 use tokio::net::TcpStream;
 
@@ -40,7 +41,7 @@ use crate::request::reply::{Answer, Reply};
 use crate::request::{self, ClientConnection, Peer};
 use crate::settings::Settings;
 use crate::telemetry::metrics::{Flood, Handshake, NotOpened};
-use watch::Wish;
+use watch::CloseAction;
 pub(crate) use watch::{Client, Clients};
 
 /// Handles the requests of a connection.
@@ -53,7 +54,7 @@ pub(crate) trait Handler {
         back: Rc<dyn ClientConnection>,
     ) -> impl Future<Output = Reply>;
     /// Returns the response to a message that could not be parsed.
-    fn malformed(&self, fault: Fault) -> Reply;
+    fn malformed(&self, error: ParseError) -> Reply;
     /// Returns the response to a head that does not arrive in time.
     fn too_slow(&self) -> Reply;
     /// Records that the client has not read its response at [`Handler::body_rate`] and was given
@@ -81,7 +82,7 @@ pub(crate) trait Handler {
 
 /// The listener by which a connection came in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Door {
+pub(crate) enum ListenerKind {
     Clear,
     Tls,
 }
@@ -92,7 +93,7 @@ pub(crate) fn serve(
     clients: &Rc<Clients>,
     stream: TcpStream,
     peer: SocketAddr,
-    door: Door,
+    kind: ListenerKind,
 ) {
     let (shared, settings) = (&worker.shared, worker.settings());
     let Some(permit) = ConnectionPermit::take(shared, &settings, clients.inbox(), peer) else {
@@ -112,7 +113,7 @@ pub(crate) fn serve(
         let mut permit = permit;
         let _held = worker.shared.memory.hold(memory::CONNECTION);
         let connection =
-            pin!(connection(&worker, stream, peer, door, (&client, quarters), &mut permit));
+            pin!(connection(&worker, stream, peer, kind, (&client, quarters), &mut permit));
         live(&client, connection).await;
     });
 }
@@ -120,9 +121,12 @@ pub(crate) fn serve(
 /// Runs one connection for its whole life. Dropping its future drops the requests in it, in
 /// whatever phase they are. This is the one place where a disconnect takes effect.
 async fn live(client: &Client, mut connection: Pin<&mut impl Future<Output = ()>>) {
-    std::future::poll_fn(|cx| match client.poll_wish(cx) {
-        Wish::End => Poll::Ready(()),
-        Wish::TooSlow | Wish::EndSoon | Wish::Leave | Wish::GoOn => connection.as_mut().poll(cx),
+    std::future::poll_fn(|cx| match client.poll_action(cx) {
+        CloseAction::End => Poll::Ready(()),
+        CloseAction::TooSlow
+        | CloseAction::EndSoon
+        | CloseAction::MakeRoom
+        | CloseAction::Continue => connection.as_mut().poll(cx),
     })
     .await;
 }
@@ -131,7 +135,7 @@ async fn connection(
     worker: &Rc<Worker>,
     mut stream: TcpStream,
     from: SocketAddr,
-    door: Door,
+    kind: ListenerKind,
     (client, quarters): (&Rc<Client>, Rc<Cell<u32>>),
     permit: &mut ConnectionPermit,
 ) {
@@ -151,12 +155,12 @@ async fn connection(
         worker.shared.metrics.connection_refused();
         return;
     }
-    let tls = if door == Door::Tls { memory::TLS } else { 0 };
+    let tls = if kind == ListenerKind::Tls { memory::TLS } else { 0 };
     let held = worker.shared.memory.hold(tls);
     // A client that rejects the certificate sends an alert and leaves. The alert must be read
     // first.
     client.postpones_departure(true);
-    let mut opening = Box::pin(opening::open(worker, stream, ahead, door));
+    let mut opening = Box::pin(opening::open(worker, stream, ahead, kind));
     let opened = opening::in_time(client, opening.as_mut()).await;
     drop(opening);
     client.postpones_departure(false);
@@ -174,10 +178,10 @@ async fn connection(
     let ended = if opened.http2 {
         h1::Ended::Http2(opened.stream, opened.input)
     } else {
-        client.may_be_told(true);
+        client.may_get_response(true);
         h1::serve(opened.stream, opened.input, limits, &plane, plane.hold(0)).await
     };
-    client.may_be_told(false);
+    client.may_get_response(false);
     if let h1::Ended::Http2(stream, input) = ended {
         client.speaks_http2();
         Box::pin(h2::serve(stream, input, limits, Rc::new(plane))).await;
@@ -287,8 +291,8 @@ impl Handler for Plane {
         request::serve(Rc::clone(&self.worker), self.peer(), request, body, back)
     }
 
-    fn malformed(&self, fault: Fault) -> Reply {
-        request::malformed(&self.worker, &self.peer(), fault)
+    fn malformed(&self, error: ParseError) -> Reply {
+        request::malformed(&self.worker, &self.peer(), error)
     }
 
     fn too_slow(&self) -> Reply {

@@ -12,7 +12,7 @@ use bywash_tls::{HandshakeFailure, Negotiated};
 use tokio::net::TcpStream;
 
 use super::proxy_header::{self, Parsed};
-use super::{Client, Door};
+use super::{Client, ListenerKind};
 use crate::context::Worker;
 use crate::io::stream::{Rewound, Stream, read_more};
 use crate::telemetry::metrics::NotOpened;
@@ -31,7 +31,7 @@ pub(super) async fn in_time<T>(
     client: &Client,
     mut opening: Pin<&mut impl Future<Output = T>>,
 ) -> Option<T> {
-    client.may_be_told(true);
+    client.may_get_response(true);
     let opened = poll_fn(|cx| {
         if client.is_too_slow() {
             return Poll::Ready(None);
@@ -39,7 +39,7 @@ pub(super) async fn in_time<T>(
         opening.as_mut().poll(cx).map(Some)
     });
     let opened = opened.await;
-    client.may_be_told(false);
+    client.may_get_response(false);
     opened
 }
 
@@ -63,12 +63,12 @@ pub(super) async fn open(
     worker: &Worker,
     stream: TcpStream,
     ahead: Vec<u8>,
-    door: Door,
+    kind: ListenerKind,
 ) -> Result<Opened, HandshakeFailure> {
     let settings = worker.settings();
-    let served = match door {
-        Door::Clear => None,
-        Door::Tls => settings.tls.as_ref(),
+    let served = match kind {
+        ListenerKind::Clear => None,
+        ListenerKind::Tls => settings.tls.as_ref(),
     };
     let Some(served) = served else {
         let (stream, input) = (Stream::Tcp(stream), BytesMut::from(&ahead[..]));

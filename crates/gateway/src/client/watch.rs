@@ -19,12 +19,12 @@ use bywash_config::{HalfClose, Limits};
 use bywash_sentry::{Departure, Watch};
 use bywash_units::Span;
 
-use crate::connections::{Evicted, Held, Inbox, Phase, State, Told};
+use crate::connections::{Evicted, Eviction, Held, Inbox, Phase, State};
 
 /// The connections of one worker.
 pub(crate) struct Clients {
     watch: Watch,
-    seats: Rc<RefCell<Seats>>,
+    table: Rc<RefCell<ClientTable>>,
     stopping: Cell<bool>,
     /// Quarters of a second since the worker began: the coarse clock of the limits below.
     quarters: Rc<Cell<u32>>,
@@ -33,38 +33,38 @@ pub(crate) struct Clients {
 }
 
 #[derive(Default)]
-struct Seats {
-    seats: Vec<(u32, Weak<Client>)>,
+struct ClientTable {
+    entries: Vec<(u32, Weak<Client>)>,
     free: Vec<u32>,
 }
 
 /// One connection.
 pub(crate) struct Client {
-    wish: Cell<Wish>,
+    action: Cell<CloseAction>,
     waker: RefCell<Option<Waker>>,
     /// The connection's phase, and the value of the coarse clock when it began.
     held: Arc<Held>,
     /// The client can get a response that it is too slow.
-    may_be_told: Cell<bool>,
+    may_get_response: Cell<bool>,
     /// A disconnect takes effect later.
     postpones: Cell<bool>,
     /// The client has left while the effect was postponed.
     has_left: Cell<bool>,
     quarters: Rc<Cell<u32>>,
-    seat: u32,
-    seats: Rc<RefCell<Seats>>,
+    index: u32,
+    table: Rc<RefCell<ClientTable>>,
 }
 
 /// The next action for a connection's task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wish {
+pub(crate) enum CloseAction {
     /// Continue.
-    GoOn,
+    Continue,
     /// End after the present request, because the gateway stops or the connection has been idle for
     /// too long.
     EndSoon,
     /// End now to make room for another connection, and tell the client so if its protocol can.
-    Leave,
+    MakeRoom,
     /// End because the head takes too long, and tell the client so if its protocol can.
     TooSlow,
     /// End at once, because the client has left or has taken too long.
@@ -81,8 +81,8 @@ const GOODBYE: u32 = 12;
 
 impl Clients {
     pub(crate) fn new() -> io::Result<Self> {
-        let (seats, quarters, inbox) = (Rc::default(), Rc::default(), Arc::default());
-        Ok(Self { watch: Watch::new()?, seats, stopping: Cell::new(false), quarters, inbox })
+        let (table, quarters, inbox) = (Rc::default(), Rc::default(), Arc::default());
+        Ok(Self { watch: Watch::new()?, table, stopping: Cell::new(false), quarters, inbox })
     }
 
     /// Watches a new connection.
@@ -92,24 +92,28 @@ impl Clients {
         half_close: HalfClose,
         held: &Arc<Held>,
     ) -> io::Result<Rc<Client>> {
-        let (seat, generation) = self.seats.borrow_mut().take();
+        let (index, generation) = self.table.borrow_mut().take();
         let client = Rc::new(Client {
-            wish: Cell::new(if self.stopping.get() { Wish::EndSoon } else { Wish::GoOn }),
+            action: Cell::new(if self.stopping.get() {
+                CloseAction::EndSoon
+            } else {
+                CloseAction::Continue
+            }),
             waker: RefCell::new(None),
             held: Arc::clone(held),
-            may_be_told: Cell::new(false),
+            may_get_response: Cell::new(false),
             postpones: Cell::new(false),
             has_left: Cell::new(false),
             quarters: Rc::clone(&self.quarters),
-            seat,
-            seats: Rc::clone(&self.seats),
+            index,
+            table: Rc::clone(&self.table),
         });
-        self.seats.borrow_mut().seats[seat as usize].1 = Rc::downgrade(&client);
+        self.table.borrow_mut().entries[index as usize].1 = Rc::downgrade(&client);
         let departure = match half_close {
             HalfClose::Abort => Departure::SendingEnded,
             HalfClose::Allow => Departure::BothEnded,
         };
-        let token = (u64::from(generation) << 32) | u64::from(seat);
+        let token = (u64::from(generation) << 32) | u64::from(index);
         held.set_token(token);
         self.watch.add(stream, token, departure)?;
         Ok(client)
@@ -128,8 +132,8 @@ impl Clients {
     }
 
     fn find(&self, token: u64) -> Option<Rc<Client>> {
-        let (seat, generation) = (token as u32, (token >> 32) as u32);
-        match self.seats.borrow().seats.get(seat as usize) {
+        let (index, generation) = (token as u32, (token >> 32) as u32);
+        match self.table.borrow().entries.get(index as usize) {
             Some((current, client)) if *current == generation => client.upgrade(),
             _ => None,
         }
@@ -141,11 +145,15 @@ impl Clients {
     }
 
     /// Ends a connection that must make room, if it is still idle. Returns why it was ended.
-    pub(crate) fn evict(&self, told: &Told) -> Option<Evicted> {
-        let cause = told.cause()?;
-        let client = self.find(told.token())?;
+    pub(crate) fn evict(&self, eviction: &Eviction) -> Option<Evicted> {
+        let cause = eviction.cause()?;
+        let client = self.find(eviction.token())?;
         let State { phase, http2, .. } = client.state();
-        client.wishes(if http2 && phase == Phase::Idle { Wish::Leave } else { Wish::End });
+        client.set_action(if http2 && phase == Phase::Idle {
+            CloseAction::MakeRoom
+        } else {
+            CloseAction::End
+        });
         Some(cause)
     }
 
@@ -156,29 +164,30 @@ impl Clients {
         self.quarters.set(self.quarters.get() + 1);
         self.inbox.ticks(self.quarters.get());
         for client in self.all() {
-            if let Some(wish) = self.overdue(&client, limits) {
-                client.wishes(wish);
+            if let Some(action) = self.overdue(&client, limits) {
+                client.set_action(action);
             }
         }
     }
 
-    fn overdue(&self, client: &Client, limits: &Limits) -> Option<Wish> {
+    fn overdue(&self, client: &Client, limits: &Limits) -> Option<CloseAction> {
         let in_quarters = |span: Span| (span.as_secs_f64() * 4.0).ceil() as u32;
         let idle_limit =
             if self.stopping.get() { LAST_IDLE } else { in_quarters(limits.idle_timeout) };
         let State { phase, since, http2, .. } = client.state();
         let lasted = self.quarters.get() - since;
         match phase {
-            Phase::Open if self.stopping.get() && lasted > LAST_IDLE => Some(Wish::End),
+            Phase::Open if self.stopping.get() && lasted > LAST_IDLE => Some(CloseAction::End),
             Phase::Open | Phase::Head if lasted > in_quarters(limits.header_timeout) => {
                 // A client that got this response and has not left gets no second one.
-                let told = client.wish.get() == Wish::TooSlow || !client.may_be_told.get();
-                Some(if told { Wish::End } else { Wish::TooSlow })
+                let responded =
+                    client.action.get() == CloseAction::TooSlow || !client.may_get_response.get();
+                Some(if responded { CloseAction::End } else { CloseAction::TooSlow })
             }
-            Phase::Idle if lasted > idle_limit && !http2 => Some(Wish::End),
-            Phase::Idle if lasted > idle_limit + GOODBYE => Some(Wish::End),
-            Phase::Idle if lasted > idle_limit && client.wish.get() == Wish::GoOn => {
-                Some(Wish::EndSoon)
+            Phase::Idle if lasted > idle_limit && !http2 => Some(CloseAction::End),
+            Phase::Idle if lasted > idle_limit + GOODBYE => Some(CloseAction::End),
+            Phase::Idle if lasted > idle_limit && client.action.get() == CloseAction::Continue => {
+                Some(CloseAction::EndSoon)
             }
             Phase::Open | Phase::Head | Phase::Idle | Phase::Busy | Phase::Tunnel => None,
         }
@@ -188,8 +197,10 @@ impl Clients {
     /// none.
     pub(crate) fn stop(&self) {
         self.stopping.set(true);
-        for client in self.all().iter().filter(|client| client.wish.get() == Wish::GoOn) {
-            client.wishes(Wish::EndSoon);
+        for client in
+            self.all().iter().filter(|client| client.action.get() == CloseAction::Continue)
+        {
+            client.set_action(CloseAction::EndSoon);
         }
     }
 
@@ -199,35 +210,35 @@ impl Clients {
     }
 
     fn all(&self) -> Vec<Rc<Client>> {
-        self.seats.borrow().seats.iter().filter_map(|(_, client)| client.upgrade()).collect()
+        self.table.borrow().entries.iter().filter_map(|(_, client)| client.upgrade()).collect()
     }
 
     /// Returns the number of open connections.
     pub(crate) fn open(&self) -> usize {
-        let seats = self.seats.borrow();
-        seats.seats.len() - seats.free.len()
+        let table = self.table.borrow();
+        table.entries.len() - table.free.len()
     }
 }
 
-impl Seats {
+impl ClientTable {
     fn take(&mut self) -> (u32, u32) {
-        if let Some(seat) = self.free.pop() {
-            return (seat, self.seats[seat as usize].0);
+        if let Some(index) = self.free.pop() {
+            return (index, self.entries[index as usize].0);
         }
-        self.seats.push((0, Weak::new()));
-        (self.seats.len() as u32 - 1, 0)
+        self.entries.push((0, Weak::new()));
+        (self.entries.len() as u32 - 1, 0)
     }
 }
 
 impl Client {
     /// Returns the next action for the task, which is woken when that changes.
-    pub(crate) fn poll_wish(&self, cx: &mut Context<'_>) -> Wish {
+    pub(crate) fn poll_action(&self, cx: &mut Context<'_>) -> CloseAction {
         let mut waker = self.waker.borrow_mut();
         match waker.as_mut() {
             Some(waker) => waker.clone_from(cx.waker()),
             None => *waker = Some(cx.waker().clone()),
         }
-        self.wish.get()
+        self.action.get()
     }
 
     /// Sets the phase. The time for a head runs from its first byte, and the time for the first
@@ -253,14 +264,14 @@ impl Client {
     }
 
     /// Sets whether the client can get a response that it is too slow before the connection ends.
-    pub(crate) fn may_be_told(&self, yes: bool) {
-        self.may_be_told.set(yes);
+    pub(crate) fn may_get_response(&self, yes: bool) {
+        self.may_get_response.set(yes);
     }
 
     fn departs(&self) {
         self.has_left.set(true);
         if !self.postpones.get() {
-            self.wishes(Wish::End);
+            self.set_action(CloseAction::End);
         }
     }
 
@@ -269,7 +280,7 @@ impl Client {
     pub(crate) fn postpones_departure(&self, yes: bool) {
         self.postpones.set(yes);
         if !yes && self.has_left.get() {
-            self.wishes(Wish::End);
+            self.set_action(CloseAction::End);
         }
     }
 
@@ -288,19 +299,19 @@ impl Client {
     }
 
     pub(crate) fn ends_soon(&self) -> bool {
-        self.wish.get() == Wish::EndSoon
+        self.action.get() == CloseAction::EndSoon
     }
 
     pub(crate) fn makes_room(&self) -> bool {
-        self.wish.get() == Wish::Leave
+        self.action.get() == CloseAction::MakeRoom
     }
 
     pub(crate) fn is_too_slow(&self) -> bool {
-        self.wish.get() == Wish::TooSlow
+        self.action.get() == CloseAction::TooSlow
     }
 
-    fn wishes(&self, wish: Wish) {
-        self.wish.set(wish);
+    fn set_action(&self, action: CloseAction) {
+        self.action.set(action);
         let waker = self.waker.borrow_mut().take();
         if let Some(waker) = waker {
             waker.wake();
@@ -310,8 +321,8 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        let mut seats = self.seats.borrow_mut();
-        seats.seats[self.seat as usize].0 += 1;
-        seats.free.push(self.seat);
+        let mut table = self.table.borrow_mut();
+        table.entries[self.index as usize].0 += 1;
+        table.free.push(self.index);
     }
 }

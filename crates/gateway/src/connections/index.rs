@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bywash_units::Span;
 
-use super::{Bounds, Held, MOST_SEEN, PER_SEEN, SPARE, State, Told};
+use super::{Bounds, Eviction, Held, MOST_SEEN, PER_SEEN, SPARE, State};
 
 /// The owner of connections that are counted together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -95,16 +95,16 @@ impl Index {
         bounds: Bounds,
         proven: usize,
         now: impl Fn() -> Span,
-    ) -> Result<Vec<Told>, NoRoom> {
+    ) -> Result<Vec<Eviction>, NoRoom> {
         if self.all.len() >= bounds.most.saturating_add(SPARE) {
             return Err(NoRoom);
         }
         let others = self.all.len() - self.leaving;
-        let told = self.room(owner, others, bounds, proven, now)?;
+        let evictions = self.room(owner, others, bounds, proven, now)?;
         held.position.store(self.all.len(), Ordering::Relaxed);
         self.all.push(Entry { held: Arc::clone(held), owner, leaving: false });
         self.change(owner, |owned| owned.stay += 1);
-        Ok(told)
+        Ok(evictions)
     }
 
     /// Changes the owner of a connection once it is known. Without room, the connection is to be
@@ -116,7 +116,7 @@ impl Index {
         bounds: Bounds,
         proven: usize,
         now: impl Fn() -> Span,
-    ) -> Result<Vec<Told>, NoRoom> {
+    ) -> Result<Vec<Eviction>, NoRoom> {
         let position = held.position.load(Ordering::Relaxed);
         let entry = &mut self.all[position];
         let before = std::mem::replace(&mut entry.owner, owner);
@@ -126,10 +126,10 @@ impl Index {
         }
         self.change(before, |owned| owned.stay -= 1);
         let others = self.all.len() - self.leaving - 1;
-        let told = self.room(owner, others, bounds, proven, now);
+        let evictions = self.room(owner, others, bounds, proven, now);
         self.all[position].leaving = false;
         self.change(owner, |owned| owned.stay += 1);
-        told
+        evictions
     }
 
     /// Removes a connection that has ended.
@@ -167,36 +167,36 @@ impl Index {
         bounds: Bounds,
         proven: usize,
         now: impl Fn() -> Span,
-    ) -> Result<Vec<Told>, NoRoom> {
-        let mut told = Vec::new();
+    ) -> Result<Vec<Eviction>, NoRoom> {
+        let mut evictions = Vec::new();
         let of_owner = |this: &Self| this.owners.get(&owner).map_or(0, |owned| owned.stay);
         let is_address = matches!(owner, Owner::Address(_));
         if is_address && of_owner(self) >= bounds.per_address {
             self.look(&now, bounds.grace());
-            told.push(self.evict_own(owner).ok_or(NoRoom)?);
+            evictions.push(self.evict_own(owner).ok_or(NoRoom)?);
         }
-        let lacks_room = |told: &[Told]| {
-            others - told.len() >= bounds.most || (bounds.makes_room && told.is_empty())
+        let lacks_room = |evictions: &[Eviction]| {
+            others - evictions.len() >= bounds.most || (bounds.makes_room && evictions.is_empty())
         };
-        while lacks_room(&told) {
+        while lacks_room(&evictions) {
             self.look(&now, bounds.grace());
             // `proven` was read before the lock was taken: some of these connections may have
             // closed since.
-            let spared = proven.saturating_sub(told.len()) <= bounds.reserve;
+            let spared = proven.saturating_sub(evictions.len()) <= bounds.reserve;
             match self.evict(owner, spared, bounds.few()) {
-                Some(evicted) => told.push(evicted),
+                Some(evicted) => evictions.push(evicted),
                 None if others < bounds.most && bounds.spares_first && of_owner(self) == 0 => break,
-                None if told.is_empty() => return Err(NoRoom),
+                None if evictions.is_empty() => return Err(NoRoom),
                 // Evict those that were found. The next newcomer evicts the rest.
                 None => break,
             }
         }
-        Ok(told)
+        Ok(evictions)
     }
 
     /// Chooses the connection to evict for a newcomer of `owner`; proven ones may be spared. The
     /// first `few` connections of an owner may take the place of any other's.
-    fn evict(&mut self, owner: Owner, spares_proven: bool, few: usize) -> Option<Told> {
+    fn evict(&mut self, owner: Owner, spares_proven: bool, few: usize) -> Option<Eviction> {
         let own = self.owners.get(&owner).map_or(0, |owned| owned.stay) + 1;
         let tiers = if spares_proven { PROVEN } else { TIERS };
         for tier in 0..tiers {
@@ -210,8 +210,8 @@ impl Index {
                 } else {
                     break;
                 };
-                if let Some(told) = self.evict_next(from, tier) {
-                    return Some(told);
+                if let Some(eviction) = self.evict_next(from, tier) {
+                    return Some(eviction);
                 }
             }
         }
@@ -219,11 +219,11 @@ impl Index {
     }
 
     /// Chooses one of the owner's own connections, a stranger's first.
-    fn evict_own(&mut self, owner: Owner) -> Option<Told> {
+    fn evict_own(&mut self, owner: Owner) -> Option<Eviction> {
         for tier in 0..TIERS {
             while self.owners.get(&owner).is_some_and(|owned| !owned.idle[tier].is_empty()) {
-                if let Some(told) = self.evict_next(owner, tier) {
-                    return Some(told);
+                if let Some(eviction) = self.evict_next(owner, tier) {
+                    return Some(eviction);
                 }
             }
         }
@@ -231,7 +231,7 @@ impl Index {
     }
 
     /// Takes the owner's next candidate, and evicts it if it is still idle.
-    fn evict_next(&mut self, owner: Owner, tier: usize) -> Option<Told> {
+    fn evict_next(&mut self, owner: Owner, tier: usize) -> Option<Eviction> {
         let mut next = None;
         self.change(owner, |owned| next = owned.idle[tier].pop());
         let Candidate { word, held, .. } = next?;
@@ -246,7 +246,7 @@ impl Index {
         }
         self.leaving += 1;
         self.change(owner, |owned| owned.stay -= 1);
-        Some(Told { held, word })
+        Some(Eviction { held, word })
     }
 
     /// Scans for all idle connections again, unless the last scan was a moment ago. `grace` is that

@@ -217,7 +217,7 @@ impl Held {
 /// Evictions for one worker: the connections that it is to close.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
-    told: Mutex<Vec<Told>>,
+    evictions: Mutex<Vec<Eviction>>,
     notify: Notify,
     /// The worker's coarse clock, in quarters of a second.
     quarters: AtomicU32,
@@ -225,7 +225,7 @@ pub(crate) struct Inbox {
 
 /// A connection chosen for eviction. It is evicted only if its word is still the same.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct Eviction {
     held: Arc<Held>,
     word: u64,
 }
@@ -240,29 +240,29 @@ impl Inbox {
         self.quarters.store(quarters, Ordering::Relaxed);
     }
 
-    fn tell(told: Told) {
-        let inbox = Arc::clone(&told.held.inbox);
-        inbox.told().push(told);
+    fn send(eviction: Eviction) {
+        let inbox = Arc::clone(&eviction.held.inbox);
+        inbox.lock().push(eviction);
         inbox.notify.notify_one();
     }
 
     /// Waits for connections that are to be evicted.
-    pub(crate) async fn next(&self) -> Vec<Told> {
+    pub(crate) async fn next(&self) -> Vec<Eviction> {
         loop {
-            let told = std::mem::take(&mut *self.told());
-            if !told.is_empty() {
-                return told;
+            let evictions = std::mem::take(&mut *self.lock());
+            if !evictions.is_empty() {
+                return evictions;
             }
             self.notify.notified().await;
         }
     }
 
-    fn told(&self) -> MutexGuard<'_, Vec<Told>> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Vec<Eviction>> {
+        self.evictions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Told {
+impl Eviction {
     /// Returns why the connection ends, if its state is still the one that it was chosen for.
     pub(crate) fn cause(&self) -> Option<Evicted> {
         let state = State::of(self.word)?;
@@ -351,8 +351,8 @@ impl Connections {
     }
 
     /// Cancels the eviction of a connection that has a request again.
-    pub(crate) fn stays(&self, told: &Told) {
-        self.lock().stays(&told.held);
+    pub(crate) fn stays(&self, eviction: &Eviction) {
+        self.lock().stays(&eviction.held);
     }
 
     pub(crate) fn enter(
@@ -363,10 +363,11 @@ impl Connections {
     ) -> Result<(), NoRoom> {
         let proven = self.proven.load(Ordering::Relaxed);
         let mut index = self.lock();
-        let told = index.enter(held, owner, bounds, proven, || self.started.elapsed().into())?;
+        let evictions =
+            index.enter(held, owner, bounds, proven, || self.started.elapsed().into())?;
         self.open.store(index.open(), Ordering::Relaxed);
         drop(index);
-        told.into_iter().for_each(Inbox::tell);
+        evictions.into_iter().for_each(Inbox::send);
         Ok(())
     }
 
@@ -378,10 +379,10 @@ impl Connections {
     ) -> Result<(), NoRoom> {
         let proven = self.proven.load(Ordering::Relaxed);
         let mut index = self.lock();
-        let told =
+        let evictions =
             index.change_owner(held, owner, bounds, proven, || self.started.elapsed().into())?;
         drop(index);
-        told.into_iter().for_each(Inbox::tell);
+        evictions.into_iter().for_each(Inbox::send);
         Ok(())
     }
 

@@ -32,7 +32,7 @@ struct World {
     index: Index,
     known: Vec<Known>,
     inbox: Arc<Inbox>,
-    told: Vec<Told>,
+    evictions: Vec<Eviction>,
     now: Span,
 }
 
@@ -110,17 +110,17 @@ impl World {
         let held = Held::new(&self.inbox, false);
         let (proven, now) = (self.proven(), self.now);
         match self.index.enter(&held, owner, BOUNDS, proven, || now) {
-            Ok(told) => {
+            Ok(evictions) => {
                 let mut found = Vec::new();
-                for told in &told {
-                    let at = self.find(&told.held);
+                for eviction in &evictions {
+                    let at = self.find(&eviction.held);
                     let victim = &mut self.known[at];
                     let age = victim.age().expect("it is idle");
                     found.push((age, victim.owner, victim.state().proven));
                     victim.leaving = true;
                 }
                 assert_eq!(Ok(found), expected);
-                self.told.extend(told);
+                self.evictions.extend(evictions);
                 self.known.push(Known { held, owner, leaving: false });
             }
             Err(none) => assert_eq!(Err(none), expected),
@@ -141,12 +141,13 @@ impl World {
 
     /// Ends the connections chosen for eviction that are still idle.
     fn makes_room(&mut self) {
-        for told in std::mem::take(&mut self.told) {
-            let known = self.known.iter().position(|known| Arc::ptr_eq(&known.held, &told.held));
-            match (told.cause(), known) {
+        for eviction in std::mem::take(&mut self.evictions) {
+            let known =
+                self.known.iter().position(|known| Arc::ptr_eq(&known.held, &eviction.held));
+            match (eviction.cause(), known) {
                 (Some(_), Some(at)) => self.leaves(at),
                 (None, at) => {
-                    self.index.stays(&told.held);
+                    self.index.stays(&eviction.held);
                     if let Some(at) = at {
                         self.known[at].leaving = false;
                     }
@@ -220,7 +221,7 @@ fn an_address_with_more_makes_room_for_one_with_less_and_not_the_other_way_round
     open(&mut world, owner(1), 8);
     open(&mut world, owner(2), 4);
     world.enters(owner(3));
-    assert_eq!(world.told.len(), 1);
+    assert_eq!(world.evictions.len(), 1);
     assert_eq!(world.stay(owner(1)), 7);
 }
 
@@ -231,7 +232,7 @@ fn beyond_a_few_an_address_does_not_take_the_place_of_one_with_less() {
     let mut enter = |from, phase| {
         let held = Held::new(&inbox, false);
         held.set(State { phase, ..held.state() });
-        index.enter(&held, from, bounds, 0, || Span::from_secs(1)).map(|told| told.len())
+        index.enter(&held, from, bounds, 0, || Span::from_secs(1)).map(|evictions| evictions.len())
     };
     assert_eq!(enter(owner(2), Phase::Idle), Ok(0));
     assert_eq!(enter(owner(3), Phase::Idle), Ok(0));
@@ -258,9 +259,9 @@ fn the_same_candidates_serve_until_the_next_look_and_none_that_has_work_since() 
     let now = world.now;
     for left in [5, 4, 3, 2, 1, 0] {
         let held = Held::new(&world.inbox, false);
-        let told = world.index.enter(&held, owner(4), BOUNDS, 0, || now).unwrap();
-        assert!(told[0].cause().is_some());
-        let at = world.find(&told[0].held);
+        let evictions = world.index.enter(&held, owner(4), BOUNDS, 0, || now).unwrap();
+        assert!(evictions[0].cause().is_some());
+        let at = world.find(&evictions[0].held);
         assert_eq!(world.known[at].owner, owner(1), "{left} are left");
     }
     let held = Held::new(&world.inbox, false);
@@ -294,9 +295,9 @@ fn while_memory_is_short_each_newcomer_takes_the_place_of_another_or_is_refused(
     let mut enter = |from, bounds| -> Result<Vec<Owner>, NoRoom> {
         world.now += Span::from_secs(1);
         let (held, now) = (Held::new(&world.inbox, false), world.now);
-        let told = world.index.enter(&held, from, bounds, 0, || now)?;
+        let evictions = world.index.enter(&held, from, bounds, 0, || now)?;
         world.known.push(Known { held, owner: from, leaving: false });
-        Ok(told.iter().map(|told| world.known[world.find(&told.held)].owner).collect())
+        Ok(evictions.iter().map(|eviction| world.known[world.find(&eviction.held)].owner).collect())
     };
     assert_eq!(enter(owner(3), bounds), Ok(vec![owner(1)]), "of the address with most");
     assert_eq!(enter(owner(3), bounds), Ok(vec![owner(1)]));
@@ -316,9 +317,9 @@ fn a_connection_whose_owner_becomes_known_is_counted_there() {
     open(&mut world, owner(1), 10);
     let (held, now) = (Held::new(&world.inbox, false), world.now);
     world.index.enter(&held, Owner::alone(), BOUNDS, 0, || now).unwrap();
-    let told = world.index.change_owner(&held, owner(1), BOUNDS, 0, || now).unwrap();
-    assert_eq!(told.len(), 1, "its address has as many as it may: one of these makes room");
-    assert_ne!(Arc::as_ptr(&told[0].held), Arc::as_ptr(&held));
+    let evictions = world.index.change_owner(&held, owner(1), BOUNDS, 0, || now).unwrap();
+    assert_eq!(evictions.len(), 1, "its address has as many as it may: one of these makes room");
+    assert_ne!(Arc::as_ptr(&evictions[0].held), Arc::as_ptr(&held));
     held.state.store(State::CLOSED, Ordering::Relaxed);
     world.index.leave(&held);
     assert_eq!(world.index.open(), 10);
@@ -336,8 +337,8 @@ fn a_connection_whose_owner_becomes_known_late_does_not_make_room_for_itself() {
     inbox.ticks(GRACE);
     busy.set(State { phase: Phase::Busy, ..busy.state() });
     // A newcomer may take the place of the late one, which is chosen for eviction.
-    let told = index.enter(&newcomer, owner(1), bounds, 0, || Span::from_secs(1)).unwrap();
-    assert!(Arc::ptr_eq(&told[0].held, &late));
+    let evictions = index.enter(&newcomer, owner(1), bounds, 0, || Span::from_secs(1)).unwrap();
+    assert!(Arc::ptr_eq(&evictions[0].held, &late));
     index.stays(&late);
     // Now there is one too many, and no other connection can be evicted.
     newcomer.set(State { phase: Phase::Busy, ..newcomer.state() });

@@ -7,7 +7,7 @@ use std::path::Path;
 use bywash_control::{Book, Gauge, Note, Refused, Written};
 use bywash_terminal::stderr::say;
 
-use crate::process::wall;
+use crate::process::wall_clock;
 use crate::shared::Shared;
 use crate::state::stored::DecisionError;
 use crate::state::writer::Version;
@@ -20,7 +20,7 @@ pub(super) fn open(shared: &Shared, directory: Option<&Path>) {
         shared.metrics.gauges().state_unreadable.inc();
         say(format_args!("earlier rules for elephants cannot be read: {why}"));
     }
-    let now = wall::now();
+    let now = wall_clock::now();
     let book = findings.book.get_mut();
     book.began_by(now);
     // Rules that have ended meanwhile must not be in force even for a moment. Their trials were
@@ -37,8 +37,8 @@ pub(super) fn open(shared: &Shared, directory: Option<&Path>) {
 /// Puts the rules of the configuration file in force.
 pub(crate) fn configured(shared: &Shared) {
     let settings = shared.settings();
-    let said: Vec<Written> = settings.config.elephants.throttles.iter().map(written).collect();
-    let decided = decide(shared, |book| book.file_says(wall::now(), &said));
+    let rules: Vec<Written> = settings.config.elephants.throttles.iter().map(written).collect();
+    let decided = decide(shared, |book| book.file_says(wall_clock::now(), &rules));
     if let Err(why) = decided {
         say(format_args!("the [throttle] rules of the configuration file are not in force: {why}"));
     }

@@ -19,7 +19,7 @@ use bywash_terminal::stderr::say;
 use bywash_terminal::text::escaped;
 use bywash_units::Span;
 
-use crate::process::wall;
+use crate::process::wall_clock;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::state::stored::{DecisionError, Stored};
@@ -33,7 +33,7 @@ pub(super) fn open(shared: &Shared, directory: Option<&Path>) {
     let settings = shared.settings();
     let mut overrides = shared.overrides();
     let (must_save, unreadable) = overrides.open(directory);
-    let now = wall::now();
+    let now = wall_clock::now();
     overrides.get_mut().began_by(now);
     let mut notes = overrides.get_mut().tick(now);
     notes.extend(overrides.get_mut().configured(now, &settings.present_class_names()));
@@ -57,7 +57,7 @@ fn fail_safe(shared: &Shared, overrides: &mut Overrides, why: &str) -> Option<No
     let why = format!("the saved overrides cannot be read: {}", escaped(why));
     let why = why.chars().take(200).collect();
     let word = Word { by: "bywash".into(), why, lasts: BYPASSED };
-    overrides.set(wall::now(), Target::Bypass, word, None, &[]).ok()
+    overrides.set(wall_clock::now(), Target::Bypass, word, None, &[]).ok()
 }
 
 /// Puts an operator's decision in force at once, even if it cannot be saved. `is_less` says that
@@ -97,7 +97,7 @@ pub(crate) fn end_bypass(
     }
     let mut overrides = stored.get().clone();
     let starts_bypassed = shared.starts_bypassed.load(Ordering::Relaxed);
-    let note = overrides.end_bypass(wall::now(), word, seen, starts_bypassed)?;
+    let note = overrides.end_bypass(wall_clock::now(), word, seen, starts_bypassed)?;
     let Some(note) = note else { return Ok(None) };
     stored.set(overrides);
     shared.starts_bypassed.store(false, Ordering::Relaxed);
@@ -130,7 +130,7 @@ pub(super) fn end(shared: &Shared) {
     if overrides.is_handed_over() {
         return;
     }
-    let notes = overrides.get_mut().tick(wall::now());
+    let notes = overrides.get_mut().tick(wall_clock::now());
     if !notes.is_empty() {
         decided(shared, &overrides, notes, &shared.settings());
     }
@@ -139,7 +139,7 @@ pub(super) fn end(shared: &Shared) {
 /// Puts a new configuration in force. Overrides stay.
 pub(crate) fn configured(shared: &Shared, settings: &Settings) {
     let mut overrides = shared.overrides();
-    let notes = overrides.get_mut().configured(wall::now(), &settings.present_class_names());
+    let notes = overrides.get_mut().configured(wall_clock::now(), &settings.present_class_names());
     if notes.is_empty() || overrides.is_handed_over() {
         put_in_force(shared, overrides.get(), settings);
     } else {

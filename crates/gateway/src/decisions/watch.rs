@@ -28,15 +28,15 @@ use tokio::sync::{mpsc, watch};
 
 use super::{elephants, overrides};
 use crate::elephants::{Looked, Sight};
-use crate::process::life::Life;
+use crate::process::lifecycle::Lifecycle;
 use crate::process::secret::network;
-use crate::process::wall;
+use crate::process::wall_clock;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::state::stored::DecisionError;
-use crate::telemetry::journal;
+use crate::telemetry::request_log;
 
-/// How often requests are taken from the journal.
+/// How often requests are taken from the request log.
 const TURN: Duration = Duration::from_millis(50);
 /// How long the site is measured before a rule begins.
 pub(crate) const MINUTE: Span = Span::from_secs(60);
@@ -54,13 +54,13 @@ const ASKED: Span = Span::from_secs(10);
 pub(crate) fn run(
     shared: &Arc<Shared>,
     mut settings: watch::Receiver<Arc<Settings>>,
-    life: &watch::Receiver<Life>,
+    lifecycle: &watch::Receiver<Lifecycle>,
 ) {
     let current = Arc::clone(&settings.borrow_and_update());
     let mut watcher = Watcher::new(shared, current);
-    while *life.borrow() < Life::Drains {
+    while *lifecycle.borrow() < Lifecycle::Drains {
         std::thread::sleep(TURN);
-        if *life.borrow() != Life::Runs {
+        if *lifecycle.borrow() != Lifecycle::Runs {
             continue;
         }
         if settings.has_changed().unwrap_or(false) {
@@ -75,7 +75,7 @@ pub(crate) fn run(
 struct Watcher {
     settings: Arc<Settings>,
     /// Requests as they end, if there are resources to compare them with.
-    ended: Option<mpsc::Receiver<Arc<journal::Entry>>>,
+    ended: Option<mpsc::Receiver<Arc<request_log::Entry>>>,
     sources: Sources,
     read: Time,
     asked: Time,
@@ -86,7 +86,7 @@ impl Watcher {
         let sources = Sources::new(shared, &settings.config.elephants.resources);
         shared.elephants.watch(watch_of(&settings, &sources.capacities));
         let counts = !settings.config.elephants.resources.is_empty();
-        let ended = counts.then(|| shared.journal.follow());
+        let ended = counts.then(|| shared.request_log.follow());
         Self { settings, ended, sources, read: Time::ZERO, asked: Time::ZERO }
     }
 
@@ -106,7 +106,7 @@ impl Watcher {
         let Some(ended) = &mut self.ended else { return };
         let mut watch = shared.elephants.watched();
         while let Ok(entry) = ended.try_recv() {
-            tell(&mut watch, &entry, shared, &self.settings);
+            record(&mut watch, &entry, shared, &self.settings);
         }
     }
 
@@ -150,7 +150,7 @@ impl Watcher {
                     &watch,
                     self.ended.is_some(),
                     slots,
-                    shared.journal.unfollowed(),
+                    shared.request_log.unfollowed(),
                 ),
             )
         };
@@ -162,12 +162,12 @@ impl Watcher {
         let now = shared.driver.now();
         let decided = elephants::decide(shared, |book| {
             book.uses(uses);
-            let notes = book.found(wall::now(), found, act);
+            let notes = book.found(wall_clock::now(), found, act);
             for note in notes.iter().filter(|note| note.what == What::Approved) {
                 let Subject::Elephant { number, .. } = note.subject else { continue };
                 let Ok(entry) = book.entry(number) else { continue };
                 let before = before(&shared.elephants.watched(), entry, now, MINUTE);
-                book.was_before(wall::now(), number, before);
+                book.was_before(wall_clock::now(), number, before);
             }
             Ok(notes)
         });
@@ -192,7 +192,7 @@ fn end(shared: &Shared, now: Time) {
         let lasted = to.duration_since(from).unsigned_abs();
         shared.elephants.watched().gauge(entry, now - Span::from(lasted), now)
     };
-    let tick = |book: &mut Book| book.tick(wall::now(), gauge);
+    let tick = |book: &mut Book| book.tick(wall_clock::now(), gauge);
     elephants::end(shared, tick);
 }
 
@@ -206,7 +206,7 @@ fn client_of(shared: &Shared, address: IpAddr) -> Client {
     Client { key: shared.secret.address_key(address).0, network: network(address) }
 }
 
-fn tell(watch: &mut Watch, entry: &journal::Entry, shared: &Shared, settings: &Settings) {
+fn record(watch: &mut Watch, entry: &request_log::Entry, shared: &Shared, settings: &Settings) {
     let Some(decided) = &entry.decided else { return };
     let Some((method, target)) = entry.whole_message() else { return };
     let worked = decided.runs_at.map(|from| (from, decided.ended));

@@ -1,13 +1,13 @@
 //! The engine behind one short lock, and the tickets that requests hold.
 //!
-//! States of a seat (one per request number):
+//! States of a request number:
 //! - `Free`: the number may be given to a new request.
 //! - `Waiting`: the engine has it in its queue; `waker` wakes the task that polls the ticket.
 //! - `Granted`: it holds a slot; `waker` wakes the task that waits for the request to be stopped.
 //! - `Shed`: refused. `Stopped`: stopped while it ran. In both states the engine has forgotten the
 //!   number, but the ticket still holds it.
 //!
-//! Only the ticket of a seat frees it.
+//! Only the ticket that holds a number frees it.
 //!
 //! Everything is under one lock, which is held for one engine call (well under a microsecond,
 //! measured by `lab/crates/benches`, `decision`). Two kinds of calls take longer. One call in ten seconds
@@ -56,14 +56,14 @@ pub(crate) struct Driver {
 
 struct Core {
     engine: Engine,
-    seats: Vec<Seat>,
+    states: Vec<RequestState>,
     free: Vec<u32>,
     /// A buffer, reused from call to call.
     actions: Vec<Action>,
     times: LockTimes,
 }
 
-enum Seat {
+enum RequestState {
     Free,
     Waiting(Option<Waker>),
     Granted { reason: Reason, at: Time, waker: Option<Waker> },
@@ -123,7 +123,7 @@ impl Driver {
     pub(crate) fn new(engine: Engine) -> Self {
         let core = Core {
             engine,
-            seats: Vec::new(),
+            states: Vec::new(),
             free: Vec::new(),
             actions: Vec::new(),
             times: LockTimes::default(),
@@ -140,8 +140,8 @@ impl Driver {
     /// the request is only observed.
     pub(crate) fn arrive(self: &Arc<Self>, request: Request, obeyed: bool) -> Ticket {
         let (id, standing, at_once) = self.with(|core, now, wakers| {
-            let id = core.take_seat();
-            core.tell(now, Event::Arrived { id, request }, wakers);
+            let id = core.take_number();
+            core.apply(now, Event::Arrived { id, request }, wakers);
             let at_once = matches!(core.decision(id), Decision::Granted { .. });
             (id, core.engine.standing_of(id), at_once)
         });
@@ -161,7 +161,7 @@ impl Driver {
 
     /// Hands the engine a measurement of the machine.
     pub(crate) fn read(&self, reading: Reading) {
-        self.with(|core, now, wakers| core.tell(now, Event::Read(reading), wakers));
+        self.with(|core, now, wakers| core.apply(now, Event::Read(reading), wakers));
     }
 
     /// Returns the reading that the policy wants, and the time that it covers.
@@ -353,16 +353,16 @@ fn has_panicked() -> ! {
 }
 
 impl Core {
-    fn take_seat(&mut self) -> RequestId {
+    fn take_number(&mut self) -> RequestId {
         let number = self.free.pop().unwrap_or_else(|| {
-            self.seats.push(Seat::Free);
-            self.seats.len() as u32 - 1
+            self.states.push(RequestState::Free);
+            self.states.len() as u32 - 1
         });
-        self.seats[number as usize] = Seat::Waiting(None);
+        self.states[number as usize] = RequestState::Waiting(None);
         RequestId(number)
     }
 
-    fn tell(&mut self, now: Time, event: Event, wakers: &mut Wakers) {
+    fn apply(&mut self, now: Time, event: Event, wakers: &mut Wakers) {
         let mut actions = std::mem::take(&mut self.actions);
         self.engine.on_event(now, event, &mut actions);
         self.carry_out(now, actions, wakers);
@@ -370,19 +370,21 @@ impl Core {
 
     fn carry_out(&mut self, at: Time, mut actions: Vec<Action>, wakers: &mut Wakers) {
         for action in actions.drain(..) {
-            let (id, seat) = match action {
-                Action::Dispatch { id, reason } => (id, Seat::Granted { reason, at, waker: None }),
+            let (id, state) = match action {
+                Action::Dispatch { id, reason } => {
+                    (id, RequestState::Granted { reason, at, waker: None })
+                }
                 Action::Shed { id, reason, retry_after } => {
-                    (id, Seat::Shed(Refusal { reason, retry_after, at }))
+                    (id, RequestState::Shed(Refusal { reason, retry_after, at }))
                 }
                 Action::Terminate { id, reason, retry_after } => {
-                    (id, Seat::Stopped(Refusal { reason, retry_after, at }))
+                    (id, RequestState::Stopped(Refusal { reason, retry_after, at }))
                 }
                 // Only sent for a ticket that was dropped, whose request is gone.
                 Action::Cancel { .. } => continue,
             };
-            let before = std::mem::replace(&mut self.seats[id.0 as usize], seat);
-            if let Seat::Waiting(waker) | Seat::Granted { waker, .. } = before {
+            let before = std::mem::replace(&mut self.states[id.0 as usize], state);
+            if let RequestState::Waiting(waker) | RequestState::Granted { waker, .. } = before {
                 wakers.extend(waker);
             }
         }
@@ -390,19 +392,21 @@ impl Core {
     }
 
     fn decision(&self, id: RequestId) -> Decision {
-        match &self.seats[id.0 as usize] {
-            Seat::Waiting(_) | Seat::Free => Decision::Waits,
-            Seat::Granted { reason, at, .. } => Decision::Granted { reason: *reason, at: *at },
-            Seat::Shed(refusal) => Decision::Refused(*refusal),
-            Seat::Stopped(refusal) => Decision::Stopped(*refusal),
+        match &self.states[id.0 as usize] {
+            RequestState::Waiting(_) | RequestState::Free => Decision::Waits,
+            RequestState::Granted { reason, at, .. } => {
+                Decision::Granted { reason: *reason, at: *at }
+            }
+            RequestState::Shed(refusal) => Decision::Refused(*refusal),
+            RequestState::Stopped(refusal) => Decision::Stopped(*refusal),
         }
     }
 
     /// Ends a request in the way that the event says.
     fn leave(&mut self, now: Time, id: RequestId, how: Event, wakers: &mut Wakers) {
-        let seat = std::mem::replace(&mut self.seats[id.0 as usize], Seat::Free);
-        if matches!(seat, Seat::Waiting(_) | Seat::Granted { .. }) {
-            self.tell(now, how, wakers);
+        let state = std::mem::replace(&mut self.states[id.0 as usize], RequestState::Free);
+        if matches!(state, RequestState::Waiting(_) | RequestState::Granted { .. }) {
+            self.apply(now, how, wakers);
         }
         self.free.push(id.0);
     }

@@ -11,7 +11,7 @@ use bywash_units::{Span, Utility};
 use shuttle::future::block_on;
 use shuttle::thread::{self, JoinHandle};
 
-use super::{Decision, Driver, Progress, Seat, Ticket};
+use super::{Decision, Driver, Progress, RequestState, Ticket};
 use crate::process::sync::explore;
 
 /// Returns a driver with one slot, first in first out: the next request does not depend on how long
@@ -91,10 +91,10 @@ fn all_is_given_back(driver: &Driver, requests: Vec<JoinHandle<()>>) {
     let status = driver.status();
     assert_eq!((status.running, status.waiting), (0, 0));
     let core = driver.lock();
-    assert!(core.seats.iter().all(|seat| matches!(seat, Seat::Free)));
+    assert!(core.states.iter().all(|state| matches!(state, RequestState::Free)));
     let mut free = core.free.clone();
     free.sort_unstable();
-    let numbers: Vec<u32> = (0..core.seats.len() as u32).collect();
+    let numbers: Vec<u32> = (0..core.states.len() as u32).collect();
     assert_eq!(free, numbers);
 }
 

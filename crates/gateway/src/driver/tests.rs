@@ -54,7 +54,7 @@ fn every_session_is_copied_the_oldest_first_while_others_change_the_table() {
                         earned: Utility::default(),
                         in_time: true,
                     };
-                    core.tell(now, served, wakers);
+                    core.apply(now, served, wakers);
                 });
                 if over.load(Ordering::Relaxed) {
                     return;

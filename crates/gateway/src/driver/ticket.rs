@@ -7,7 +7,7 @@ use bywash_engine::{
     AddressKey, ClassId, End, Event, RequestId, Service, SessionKey, Signals, Standing,
 };
 
-use super::{Decision, Driver, Progress, Refusal, Seat};
+use super::{Decision, Driver, Progress, Refusal, RequestState};
 
 /// A request's place with the engine: in the queue, or on a slot. Only dropping it gives the place
 /// back.
@@ -59,7 +59,7 @@ impl Ticket {
             Decision::Waits => {}
             decided => return Poll::Ready(decided),
         }
-        if let Seat::Waiting(waker) = &mut core.seats[self.id.0 as usize] {
+        if let RequestState::Waiting(waker) = &mut core.states[self.id.0 as usize] {
             remember(waker, cx);
         }
         Poll::Pending
@@ -69,18 +69,18 @@ impl Ticket {
     /// already, it keeps it.
     pub(crate) fn out_of_time(&self) {
         self.driver.with(|core, now, wakers| {
-            if matches!(core.seats[self.id.0 as usize], Seat::Waiting(_)) {
-                core.tell(now, Event::OutOfTime { id: self.id }, wakers);
+            if matches!(core.states[self.id.0 as usize], RequestState::Waiting(_)) {
+                core.apply(now, Event::OutOfTime { id: self.id }, wakers);
             }
         });
     }
 
     /// Ready when the running request is stopped.
     pub(crate) fn poll_stopped(&self, cx: &mut Context<'_>) -> Poll<Refusal> {
-        match &mut self.driver.lock().seats[self.id.0 as usize] {
-            Seat::Stopped(refusal) => return Poll::Ready(*refusal),
-            Seat::Granted { waker, .. } => remember(waker, cx),
-            Seat::Free | Seat::Waiting(_) | Seat::Shed(_) => {}
+        match &mut self.driver.lock().states[self.id.0 as usize] {
+            RequestState::Stopped(refusal) => return Poll::Ready(*refusal),
+            RequestState::Granted { waker, .. } => remember(waker, cx),
+            RequestState::Free | RequestState::Waiting(_) | RequestState::Shed(_) => {}
         }
         Poll::Pending
     }
@@ -129,8 +129,8 @@ impl Ticket {
     /// meaning.
     fn while_granted(&self, event: Event) {
         self.driver.with(|core, now, wakers| {
-            if matches!(core.seats[self.id.0 as usize], Seat::Granted { .. }) {
-                core.tell(now, event, wakers);
+            if matches!(core.states[self.id.0 as usize], RequestState::Granted { .. }) {
+                core.apply(now, event, wakers);
             }
         });
     }
@@ -144,11 +144,11 @@ impl Ticket {
         self.driver.with(|core, now, wakers| {
             if let Some(Progress { session, answer, earned, succeeded, in_time }) = progress {
                 if let Some(from) = claimed.filter(|from| *from != session) {
-                    core.tell(now, Event::Renamed { from, to: session }, wakers);
+                    core.apply(now, Event::Renamed { from, to: session }, wakers);
                 }
                 let service = Service { class, address, answer, had_begun, succeeded };
                 let served = Event::Served { session, service, signals, earned, in_time };
-                core.tell(now, served, wakers);
+                core.apply(now, served, wakers);
             }
             core.leave(now, self.id, how, wakers);
         });

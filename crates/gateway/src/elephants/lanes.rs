@@ -80,7 +80,7 @@ impl Lanes {
     }
 
     /// Returns the state for operators.
-    pub(crate) fn told(&self) -> bywash_api::Lanes {
+    pub(crate) fn status(&self) -> bywash_api::Lanes {
         let why = self.missing();
         bywash_api::Lanes { in_force: why.is_none(), why: why.map(|why| why.to_string()) }
     }

@@ -18,11 +18,11 @@ use serde_json::{Value, json};
 
 use crate::driver::Knowledge;
 use crate::process::secret::Secret;
-use crate::process::wall::unix_ms;
+use crate::process::wall_clock::unix_ms;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::state::quarantine::Inherited;
-use crate::telemetry::history::Chronicle;
+use crate::telemetry::history::HistoryRecorder;
 
 /// The format of the bytes. Bytes in another format are not read.
 const FORMAT: u64 = 1;
@@ -108,17 +108,17 @@ pub(crate) fn write(shared: &Shared, settings: &Settings, reader: For) -> Vec<u8
         let directory = state.map(|state| Inherited::place(&state.directory));
         rest["decided_in"] = directory.as_deref().and_then(Path::to_str).into();
     }
-    let history = with_history(rest.to_string(), &shared.chronicle);
+    let history = with_history(rest.to_string(), &shared.history_recorder);
     with_sessions(history, &sessions, MOST_STATE as usize).into_bytes()
 }
 
 /// Adds the history to the object `rest`. It works on text: as JSON values that many numbers would
 /// take fifty times the memory.
-fn with_history(rest: String, chronicle: &Chronicle) -> String {
+fn with_history(rest: String, history_recorder: &HistoryRecorder) -> String {
     let mut text = rest;
     text.pop();
     let columns = |range| {
-        let columns = chronicle.history().columns(range, 0);
+        let columns = history_recorder.history().columns(range, 0);
         serde_json::to_string(&columns).expect("made of numbers, texts and names")
     };
     let (seconds, minutes) = (columns(Range::Seconds), columns(Range::Minutes));
@@ -191,7 +191,7 @@ fn write_session(text: &mut String, session: &Remembered) {
 /// The fields that [`write()`] writes. All are small but the history, which is left as text.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Written<'t> {
+struct SavedState<'t> {
     format: Value,
     secret: Value,
     pace: Value,
@@ -220,14 +220,14 @@ fn read_history(text: &RawValue) -> History {
 impl Learned {
     /// Returns `None` if the bytes are not in the format of [`write()`].
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
-        let written: Written<'_> = serde_json::from_slice(bytes).ok()?;
-        if written.format != FORMAT {
+        let saved: SavedState<'_> = serde_json::from_slice(bytes).ok()?;
+        if saved.format != FORMAT {
             return None;
         }
         let number = |value: &Value| value.as_u64();
-        let (secret, pace) = (&written.secret, &written.pace);
+        let (secret, pace) = (&saved.secret, &saved.pace);
         // Earlier versions of bywash wrote no counts.
-        let counts = written.counts.as_ref().map_or(Some(Vec::new()), |counts| {
+        let counts = saved.counts.as_ref().map_or(Some(Vec::new()), |counts| {
             counts.as_array()?.iter().map(read_known).collect::<Option<_>>()
         });
         let mean = Span::from_nanos(number(&pace[0])?);
@@ -242,14 +242,14 @@ impl Learned {
         Some(Self {
             secret: Secret(number(&secret[0])?, number(&secret[1])?),
             pace: MeanService::new(mean, u32::try_from(number(&pace[1])?).ok()?),
-            at: number(&written.at)?,
-            classes: written.classes.as_array()?.iter().map(name).collect::<Option<_>>()?,
+            at: number(&saved.at)?,
+            classes: saved.classes.as_array()?.iter().map(name).collect::<Option<_>>()?,
             counts: counts?,
             // Earlier versions wrote no signals either.
-            signals: written.signals.as_ref().map_or(Some((0, Vec::new())), read_signals)?,
-            sessions: written.sessions.as_array()?.iter().map(session).collect::<Option<_>>()?,
-            session_cookie: written.session_cookie,
-            history: written.history.map_or_else(History::default, read_history),
+            signals: saved.signals.as_ref().map_or(Some((0, Vec::new())), read_signals)?,
+            sessions: saved.sessions.as_array()?.iter().map(session).collect::<Option<_>>()?,
+            session_cookie: saved.session_cookie,
+            history: saved.history.map_or_else(History::default, read_history),
         })
     }
 
@@ -281,7 +281,7 @@ impl Learned {
         if let (Some(cookie), Some(name)) = (&settings.session_cookie, session_cookie) {
             cookie.takes_over(&name);
         }
-        shared.chronicle.restore(history);
+        shared.history_recorder.restore(history);
         shared.driver.restore(Knowledge { sessions, pace, counts, signals })
     }
 

@@ -30,25 +30,25 @@ use self::threads::Server;
 use crate::decisions::{self, elephants, overrides};
 use crate::driver::Driver;
 use crate::error::GatewayError;
-use crate::process::life::Life;
+use crate::process::lifecycle::Lifecycle;
 use crate::process::panics::Thread;
 use crate::process::secret::Secret;
-use crate::process::wall;
+use crate::process::wall_clock;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::telemetry::access_log;
 use crate::telemetry::access_log::AccessLog;
-use crate::telemetry::journal::Journal;
 use crate::telemetry::metrics::Metrics;
+use crate::telemetry::request_log::RequestLog;
 
 /// A running gateway. Dropping it stops it at once; [`Gateway::stop`] lets requests finish.
 pub struct Gateway {
     shared: Arc<Shared>,
     listeners: Vec<(Name, Listener)>,
-    life: watch::Sender<Life>,
-    /// The life of the operators' listener. It accepts until the end, unless another process takes
-    /// over.
-    operators: watch::Sender<Life>,
+    lifecycle: watch::Sender<Lifecycle>,
+    /// The lifecycle of the operators' listener. It accepts until the end, unless another process
+    /// takes over.
+    operators: watch::Sender<Lifecycle>,
     workers: Vec<Server>,
     helpers: Vec<Server>,
     heartbeats: Vec<Arc<AtomicU64>>,
@@ -59,13 +59,13 @@ pub struct Gateway {
 /// The heartbeats of the workers. The operators' thread is not among them: requests are served
 /// without it, and a restart would end them.
 #[derive(Debug)]
-pub struct Pulse {
+pub struct Liveness {
     beats: Vec<Arc<AtomicU64>>,
     /// The slowest worker's count at the last check.
     last: u64,
 }
 
-impl Pulse {
+impl Liveness {
     /// Returns whether every worker's event loop has turned since the last call. Does not block.
     pub fn is_alive(&mut self) -> bool {
         let slowest = self.beats.iter().map(|beat| beat.load(Ordering::Relaxed)).min();
@@ -102,11 +102,11 @@ pub fn prepare(config: Config, inheritance: Inheritance) -> Result<Gateway, Gate
     let listeners = listen::all(&config.listen, &mut sockets)?;
     let metrics = Metrics::new();
     let log = AccessLog::open(&config.access_log, metrics.panics(Thread::AccessLog))?;
-    let journal = Journal::new(log);
+    let request_log = RequestLog::new(log);
     let driver = Driver::new(engine(&config));
     let settings = Settings::new(config, &metrics, driver.now(), None)?;
     let secret = learned.as_ref().map_or_else(Secret::draw, Learned::secret);
-    let shared = Arc::new(Shared::new(settings, driver, metrics, journal, secret));
+    let shared = Arc::new(Shared::new(settings, driver, metrics, request_log, secret));
     let settings = shared.settings();
     if let Some(learned) = learned {
         learned.restore(&shared, &settings);
@@ -114,13 +114,13 @@ pub fn prepare(config: Config, inheritance: Inheritance) -> Result<Gateway, Gate
     if let Some(handed) = &handed {
         restore_decided(handed, &shared, &settings);
     }
-    let (life, seen) = watch::channel(Life::Prepared);
-    let (operators, _) = watch::channel(Life::Prepared);
+    let (lifecycle, seen) = watch::channel(Lifecycle::Prepared);
+    let (operators, _) = watch::channel(Lifecycle::Prepared);
     let changes = shared.changes();
     let mut gateway = Gateway {
         shared,
         listeners,
-        life,
+        lifecycle,
         operators,
         workers: Vec::new(),
         helpers: Vec::new(),
@@ -189,8 +189,8 @@ impl Gateway {
     pub fn open(&self) {
         let shared = &self.shared;
         decisions::open(shared);
-        self.life.send_replace(Life::Runs);
-        self.operators.send_replace(Life::Runs);
+        self.lifecycle.send_replace(Lifecycle::Runs);
+        self.operators.send_replace(Lifecycle::Runs);
     }
 
     /// The address of the listener for clients in clear text.
@@ -245,11 +245,11 @@ impl Gateway {
         move || learned::write(&shared, &shared.settings(), For::Disk)
     }
 
-    /// Reports decisions to `teller` from now on, and no longer on standard error, so that a
-    /// program that links the library can word them itself. The next decision waits for `teller`,
+    /// Reports decisions to `reporter` from now on, and no longer on standard error, so that a
+    /// program that links the library can word them itself. The next decision waits for `reporter`,
     /// so it must not ask anything of this gateway.
-    pub fn tell_decisions(&self, teller: impl Fn(&Note) + Send + 'static) {
-        self.shared.audit.tell(teller);
+    pub fn tell_decisions(&self, reporter: impl Fn(&Note) + Send + 'static) {
+        self.shared.audit.report_to(reporter);
     }
 
     /// Turns start-up bypass on or off. While it is on, the gateway takes no decisions and every
@@ -281,8 +281,8 @@ impl Gateway {
     }
 
     /// Returns a handle for the thread that feeds the watchdog.
-    pub fn pulse(&self) -> Pulse {
-        Pulse { beats: self.heartbeats.clone(), last: 0 }
+    pub fn liveness(&self) -> Liveness {
+        Liveness { beats: self.heartbeats.clone(), last: 0 }
     }
 
     /// Puts another configuration in force. Requests that run and wait go on; new ones begin under
@@ -313,7 +313,7 @@ impl Gateway {
         let now = self.shared.driver.now();
         // Certificates are exchanged here, as the last step that can fail.
         let settings = Settings::new(config, &self.shared.metrics, now, Some(&before))?;
-        self.shared.journal.log().go_on(log);
+        self.shared.request_log.log().go_on(log);
         let (config, was) = (&settings.config, &before.config.order);
         let classes = engine_classes(config);
         let order = |had: &[Class]| config.order.changed_order(&engine_classes(config), was, had);
@@ -335,7 +335,7 @@ impl Gateway {
     /// Stops the gateway without the delay, because another process already serves on the same
     /// sockets. Operators are meant to reach that process, so they are no longer let in here.
     pub fn give_way(mut self, grace: Span) -> usize {
-        self.operators.send_replace(Life::Drains);
+        self.operators.send_replace(Lifecycle::Drains);
         self.listeners.clear();
         self.leave(Span::ZERO, grace)
     }
@@ -344,12 +344,12 @@ impl Gateway {
         self.shared.is_leaving.store(true, Ordering::Relaxed);
         std::thread::sleep(delay.to_std());
         self.shared.is_draining.store(true, Ordering::Relaxed);
-        self.life.send_replace(Life::Drains);
+        self.lifecycle.send_replace(Lifecycle::Drains);
         // A socket that no other process has open refuses connections from here on.
         self.listeners.retain(|(name, _)| *name == Name::Admin);
         self.wait_for_workers(grace);
         let left = self.shared.connections.open();
-        self.life.send_replace(Life::Ends);
+        self.lifecycle.send_replace(Lifecycle::Ends);
         self.wait_for_workers(CUT_OFF);
         left
     }
@@ -364,8 +364,8 @@ impl Gateway {
 
 impl Drop for Gateway {
     fn drop(&mut self) {
-        self.life.send_replace(Life::Ends);
-        self.operators.send_replace(Life::Ends);
+        self.lifecycle.send_replace(Lifecycle::Ends);
+        self.operators.send_replace(Lifecycle::Ends);
         for helper in self.helpers.drain(..) {
             let _ = helper.join();
         }
@@ -397,7 +397,7 @@ fn fixed(before: &Config, after: &Config) -> Result<(), GatewayError> {
 
 fn reloaded() -> Note {
     Note {
-        at: wall::now(),
+        at: wall_clock::now(),
         subject: Subject::File,
         what: What::Reloaded,
         by: "the file".into(),

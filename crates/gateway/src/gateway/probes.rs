@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::LocalSet;
 
 use crate::io::upload::Upload;
-use crate::process::life::Life;
+use crate::process::lifecycle::Lifecycle;
 use crate::process::local_fault::LocalFault;
 use crate::process::memory::Memory;
 use crate::settings::Settings;
@@ -26,11 +26,11 @@ use crate::upstream::{Exchange, MOST_HEADS, Outbound, SharedUpstreams, UpstreamE
 pub(super) fn run(
     shared: &Arc<Shared>,
     settings: watch::Receiver<Arc<Settings>>,
-    life: watch::Receiver<Life>,
+    lifecycle: watch::Receiver<Lifecycle>,
 ) -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let probes = probe(Arc::clone(shared), settings.clone(), life.clone());
-    let looks_up = look_up(Arc::clone(shared), settings, life);
+    let probes = probe(Arc::clone(shared), settings.clone(), lifecycle.clone());
+    let looks_up = look_up(Arc::clone(shared), settings, lifecycle);
     LocalSet::new().block_on(&runtime, async { tokio::join!(probes, looks_up) });
     // A look-up without an answer occupies a thread of the runtime, but must not delay the end.
     runtime.shutdown_background();
@@ -40,14 +40,14 @@ pub(super) fn run(
 async fn probe(
     shared: Arc<Shared>,
     mut settings: watch::Receiver<Arc<Settings>>,
-    mut life: watch::Receiver<Life>,
+    mut lifecycle: watch::Receiver<Lifecycle>,
 ) {
     loop {
         let current = Arc::clone(&settings.borrow_and_update());
         tokio::select! {
             () = rounds(&shared, &current) => {}
             changed = settings.changed() => if changed.is_err() { return },
-            _ = life.wait_for(|life| *life >= Life::Drains) => return,
+            _ = lifecycle.wait_for(|lifecycle| *lifecycle >= Lifecycle::Drains) => return,
         }
     }
 }
@@ -56,7 +56,7 @@ async fn probe(
 async fn look_up(
     shared: Arc<Shared>,
     mut settings: watch::Receiver<Arc<Settings>>,
-    mut life: watch::Receiver<Life>,
+    mut lifecycle: watch::Receiver<Lifecycle>,
 ) {
     loop {
         let current = Arc::clone(&settings.borrow_and_update());
@@ -67,7 +67,7 @@ async fn look_up(
             // Without names there is nothing to do until the settings change.
             () = async { all.await; std::future::pending().await } => {}
             changed = settings.changed() => if changed.is_err() { return },
-            _ = life.wait_for(|life| *life >= Life::Drains) => return,
+            _ = lifecycle.wait_for(|lifecycle| *lifecycle >= Lifecycle::Drains) => return,
         }
     }
 }

@@ -95,9 +95,9 @@ fn a_worker_starts_again_after(trap: Trap, spring: impl Fn(&Gateway)) {
     eventually("/readyz says yes", || is_ready(&gateway));
     assert!(answer(asks(gateway.http(), "/")).ends_with("ok"));
     assert_eq!(count(&gateway, "bywash_worker_restarts_total"), 1);
-    let mut pulse = gateway.pulse();
-    pulse.is_alive();
-    eventually("its heart beats", || pulse.is_alive());
+    let mut liveness = gateway.liveness();
+    liveness.is_alive();
+    eventually("its heart beats", || liveness.is_alive());
 }
 
 #[test]
@@ -135,9 +135,9 @@ fn a_worker_that_hangs_is_not_alive() {
     gateway.shared.traps.set(Trap::Hang);
     eventually("it hangs", || !gateway.shared.traps.is_set(Trap::Hang));
     // The first call takes the beats up to now.
-    let mut pulse = gateway.pulse();
-    pulse.is_alive();
-    assert!(!pulse.is_alive(), "the watchdog is fed");
+    let mut liveness = gateway.liveness();
+    liveness.is_alive();
+    assert!(!liveness.is_alive(), "the watchdog is fed");
     drop(hangs);
-    eventually("its heart beats again", || pulse.is_alive());
+    eventually("its heart beats again", || liveness.is_alive());
 }

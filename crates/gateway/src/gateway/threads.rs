@@ -14,11 +14,11 @@ use tokio::sync::watch;
 
 use super::{Gateway, probes, worker};
 use crate::admin;
-use crate::client::Door;
+use crate::client::ListenerKind;
 use crate::decisions::watch as elephants_watch;
 use crate::driver::Driver;
 use crate::error::GatewayError;
-use crate::process::life::Life;
+use crate::process::lifecycle::Lifecycle;
 use crate::process::panics;
 use crate::process::panics::Thread;
 use crate::settings::Settings;
@@ -30,50 +30,50 @@ impl Gateway {
     pub(super) fn start_worker(
         &mut self,
         number: usize,
-        life: watch::Receiver<Life>,
+        lifecycle: watch::Receiver<Lifecycle>,
         settings: watch::Receiver<Arc<Settings>>,
     ) -> Result<(), GatewayError> {
         let heartbeat = Arc::new(AtomicU64::new(0));
         self.heartbeats.push(Arc::clone(&heartbeat));
-        let listeners = self.doors().map_err(GatewayError::Thread)?;
+        let listeners = self.client_listeners().map_err(GatewayError::Thread)?;
         let shared = Arc::clone(&self.shared);
-        let start = worker::Start { shared, listeners, life, settings, heartbeat };
+        let start = worker::Start { shared, listeners, lifecycle, settings, heartbeat };
         let run = |ready| move || worker::run(start, &ready);
         let name = Some(format!("worker-{number}"));
         self.workers.push(start_server(&self.shared, Thread::Worker, name, run)?);
         Ok(())
     }
 
-    fn doors(&self) -> io::Result<Vec<(TcpListener, Door)>> {
-        let mut doors = Vec::new();
+    fn client_listeners(&self) -> io::Result<Vec<(TcpListener, ListenerKind)>> {
+        let mut listeners = Vec::new();
         for (name, listener) in &self.listeners {
-            let door = match name {
-                Name::Http => Door::Clear,
-                Name::Https => Door::Tls,
+            let kind = match name {
+                Name::Http => ListenerKind::Clear,
+                Name::Https => ListenerKind::Tls,
                 Name::Admin => continue,
             };
             if let Listener::Tcp(listener) = listener {
-                doors.push((listener.try_clone()?, door));
+                listeners.push((listener.try_clone()?, kind));
             }
         }
-        Ok(doors)
+        Ok(listeners)
     }
 
     pub(super) fn start_helpers(
         &mut self,
-        life: &watch::Receiver<Life>,
+        lifecycle: &watch::Receiver<Lifecycle>,
         settings: watch::Receiver<Arc<Settings>>,
     ) -> Result<(), GatewayError> {
         let admin = self.listeners.iter().find(|(name, _)| *name == Name::Admin);
         let (_, admin) = admin.expect("there is always one");
         let listener = admin.as_fd().try_clone_to_owned();
         let listener = listener.map_err(GatewayError::Thread)?;
-        let door = match admin {
+        let listener = match admin {
             Listener::Unix(_) => Listener::Unix(listener.into()),
             Listener::Tcp(_) => Listener::Tcp(listener.into()),
         };
         let (shared, until) = (Arc::clone(&self.shared), self.operators.subscribe());
-        let run = |ready| move || admin::run(shared, door, until, ready);
+        let run = |ready| move || admin::run(shared, listener, until, ready);
         self.helpers.push(start_server(&self.shared, Thread::Admin, None, run)?);
         let shared = Arc::clone(&self.shared);
         let run = move || {
@@ -82,19 +82,19 @@ impl Gateway {
         };
         // Not joined, as it may wait for a disk that does not answer.
         drop(spawn(&self.shared, Thread::StateWriter, None, run)?);
-        let (shared, until) = (Arc::clone(&self.shared), life.clone());
+        let (shared, until) = (Arc::clone(&self.shared), lifecycle.clone());
         let run = move || {
             keep_time(&shared.driver, &until);
             Ok(())
         };
         self.helpers.push(spawn(&self.shared, Thread::Timekeeper, None, run)?);
-        let (shared, until, seen) = (Arc::clone(&self.shared), life.clone(), settings.clone());
+        let (shared, until, seen) = (Arc::clone(&self.shared), lifecycle.clone(), settings.clone());
         let run = move || {
             elephants_watch::run(&shared, seen, &until);
             Ok(())
         };
         self.helpers.push(spawn(&self.shared, Thread::Elephants, None, run)?);
-        let (shared, until) = (Arc::clone(&self.shared), life.clone());
+        let (shared, until) = (Arc::clone(&self.shared), lifecycle.clone());
         let run = move || probes::run(&shared, settings, until);
         self.helpers.push(spawn(&self.shared, Thread::Probes, None, run)?);
         Ok(())
@@ -144,9 +144,9 @@ where
 ///
 /// Nothing has to wake this thread. It sleeps in steps shorter than any wait worth counting, so
 /// that it sees a new limit, and ends soon after the gateway does.
-fn keep_time(driver: &Driver, life: &watch::Receiver<Life>) {
+fn keep_time(driver: &Driver, lifecycle: &watch::Receiver<Lifecycle>) {
     const STEP: Span = Span::from_millis(50);
-    while *life.borrow() != Life::Ends {
+    while *lifecycle.borrow() != Lifecycle::Ends {
         let now = driver.now();
         let due = driver.on_timer().map_or(STEP, |at: Time| at.since(now));
         std::thread::sleep(due.clamp_to(Span::from_millis(1), STEP).to_std());

@@ -22,9 +22,9 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::watch;
 use tokio::task::{JoinSet, LocalSet};
 
-use crate::client::{self, Clients, Door};
+use crate::client::{self, Clients, ListenerKind};
 use crate::context::{LocalFuture, Worker};
-use crate::process::life::Life;
+use crate::process::lifecycle::Lifecycle;
 #[cfg(test)]
 use crate::process::panics::Trap;
 use crate::settings::Settings;
@@ -33,8 +33,8 @@ use crate::shared::Shared;
 /// Everything that a worker needs to start, and to start again.
 pub(crate) struct Start {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) listeners: Vec<(StdListener, Door)>,
-    pub(crate) life: watch::Receiver<Life>,
+    pub(crate) listeners: Vec<(StdListener, ListenerKind)>,
+    pub(crate) lifecycle: watch::Receiver<Lifecycle>,
     pub(crate) settings: watch::Receiver<Arc<Settings>>,
     /// Counts up as long as the worker is alive.
     pub(crate) heartbeat: Arc<AtomicU64>,
@@ -69,7 +69,7 @@ impl Drop for Serving {
 /// How a worker that had started has ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ended {
-    Told,
+    Stopped,
     /// A task without which it cannot serve has ended or panicked.
     Failed,
 }
@@ -82,9 +82,9 @@ pub(crate) fn run(mut start: Start, ready: &SyncSender<()>) -> io::Result<()> {
         let began = Instant::now();
         let ended = catch_unwind(AssertUnwindSafe(|| run_once(&mut start, ready)));
         match ended.unwrap_or(Ok(Ended::Failed)) {
-            Ok(Ended::Told) => break,
+            Ok(Ended::Stopped) => break,
             Err(error) if number == 0 => return Err(error),
-            Ok(Ended::Failed) | Err(_) if *start.life.borrow() >= Life::Drains => break,
+            Ok(Ended::Failed) | Err(_) if *start.lifecycle.borrow() >= Lifecycle::Drains => break,
             Ok(Ended::Failed) => say_restart("one of its tasks has ended or panicked"),
             Err(error) => say_restart(error),
         }
@@ -111,12 +111,12 @@ fn run_once(start: &mut Start, ready: &SyncSender<()>) -> io::Result<Ended> {
 }
 
 async fn serve(start: &mut Start, ready: &SyncSender<()>) -> io::Result<Ended> {
-    let (shared, mut life) = (&start.shared, start.life.clone());
+    let (shared, mut lifecycle) = (&start.shared, start.lifecycle.clone());
     let (departed, to_poll) = unbounded_channel();
     let worker = Rc::new(Worker::new(Arc::clone(shared), start.settings.clone(), departed));
     let clients = Rc::new(Clients::new()?);
-    let from_std = |(listener, door): &(StdListener, Door)| {
-        Ok((TcpListener::from_std(listener.try_clone()?)?, *door))
+    let from_std = |(listener, kind): &(StdListener, ListenerKind)| {
+        Ok((TcpListener::from_std(listener.try_clone()?)?, *kind))
     };
     let listeners: Vec<_> = start.listeners.iter().map(from_std).collect::<io::Result<_>>()?;
     let mut tasks = JoinSet::new();
@@ -127,32 +127,37 @@ async fn serve(start: &mut Start, ready: &SyncSender<()>) -> io::Result<Ended> {
     let _serving = Serving::new(shared);
     // After a restart no thread waits for this any more.
     let _ = ready.send(());
-    let _ = life.wait_for(|life| *life >= Life::Runs).await;
-    let mut doors = JoinSet::new();
-    for (listener, door) in listeners {
-        doors.spawn_local(accept(Rc::clone(&worker), Rc::clone(&clients), listener, door));
+    let _ = lifecycle.wait_for(|lifecycle| *lifecycle >= Lifecycle::Runs).await;
+    let mut accepting = JoinSet::new();
+    for (listener, kind) in listeners {
+        accepting.spawn_local(accept(Rc::clone(&worker), Rc::clone(&clients), listener, kind));
     }
     tokio::select! {
-        _ = life.wait_for(|life| *life >= Life::Drains) => {}
+        _ = lifecycle.wait_for(|lifecycle| *lifecycle >= Lifecycle::Drains) => {}
         _ = tasks.join_next() => return Ok(Ended::Failed),
-        Some(_) = doors.join_next() => return Ok(Ended::Failed),
+        Some(_) = accepting.join_next() => return Ok(Ended::Failed),
     }
     // A socket that no process has open any more refuses connections.
     start.listeners.clear();
-    drop(doors);
+    drop(accepting);
     clients.stop();
-    drain(&clients, life).await;
-    Ok(Ended::Told)
+    drain(&clients, lifecycle).await;
+    Ok(Ended::Stopped)
 }
 
 /// Accepts connections. Dropping the listener ends it.
-async fn accept(worker: Rc<Worker>, clients: Rc<Clients>, listener: TcpListener, door: Door) {
+async fn accept(
+    worker: Rc<Worker>,
+    clients: Rc<Clients>,
+    listener: TcpListener,
+    kind: ListenerKind,
+) {
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => {
                 #[cfg(test)]
                 worker.shared.traps.pass(Trap::Accept);
-                client::serve(&worker, &clients, stream, peer, door);
+                client::serve(&worker, &clients, stream, peer, kind);
                 // Let evicted connections close before more are accepted.
                 if worker.shared.connections.open() > worker.settings().config.limits.connections {
                     tokio::task::yield_now().await;
@@ -168,7 +173,7 @@ async fn accept(worker: Rc<Worker>, clients: Rc<Clients>, listener: TcpListener,
 
 /// Waits for the last connection, unless the gateway ends before. When it returns, the caller drops
 /// the rest.
-async fn drain(clients: &Clients, mut life: watch::Receiver<Life>) {
+async fn drain(clients: &Clients, mut lifecycle: watch::Receiver<Lifecycle>) {
     let empty = async {
         while clients.open() > 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -176,7 +181,7 @@ async fn drain(clients: &Clients, mut life: watch::Receiver<Life>) {
     };
     tokio::select! {
         () = empty => {}
-        _ = life.wait_for(|life| *life == Life::Ends) => {}
+        _ = lifecycle.wait_for(|lifecycle| *lifecycle == Lifecycle::Ends) => {}
     }
 }
 
@@ -200,10 +205,10 @@ async fn poll_departed(mut departed: UnboundedReceiver<LocalFuture>) {
 /// Ends connections that are evicted.
 async fn evict(worker: Rc<Worker>, clients: Rc<Clients>) {
     loop {
-        for told in clients.inbox().next().await {
-            match clients.evict(&told) {
+        for eviction in clients.inbox().next().await {
+            match clients.evict(&eviction) {
                 Some(cause) => worker.shared.metrics.evicted(cause),
-                None => worker.shared.connections.stays(&told),
+                None => worker.shared.connections.stays(&eviction),
             }
         }
     }

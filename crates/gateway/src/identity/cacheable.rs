@@ -58,7 +58,8 @@ pub(crate) fn keep_private(fields: &mut Fields) {
 
 /// Returns whether a response says that no shared cache may keep it.
 fn is_kept_by_nobody(fields: &Fields) -> bool {
-    let says = |name: &[u8]| directives(fields).any(|said| said.eq_ignore_ascii_case(name));
+    let says =
+        |name: &[u8]| directives(fields).any(|directive| directive.eq_ignore_ascii_case(name));
     // A cache that knows `must-understand` ignores `no-store` next to it (§5.2.2.3).
     says(b"private") || (says(b"no-store") && !says(b"must-understand"))
 }
@@ -164,7 +165,7 @@ mod tests {
 
     #[test]
     fn an_answer_with_a_cookie_of_ours_says_that_it_is_private() {
-        let said = |value: Option<&str>| {
+        let cache_control = |value: Option<&str>| {
             let mut fields = Fields::new();
             if let Some(value) = value {
                 fields.push(b"Cache-Control", value.as_bytes());
@@ -173,9 +174,9 @@ mod tests {
             let lines = fields.all(Name::CacheControl).map(|line| str::from_utf8(line).unwrap());
             lines.collect::<Vec<_>>().join("|")
         };
-        assert_eq!(said(None), "private");
-        assert_eq!(said(Some("")), "|private");
-        assert_eq!(said(Some("no-store")), "no-store");
-        assert_eq!(said(Some("Private, max-age=1")), "Private, max-age=1");
+        assert_eq!(cache_control(None), "private");
+        assert_eq!(cache_control(Some("")), "|private");
+        assert_eq!(cache_control(Some("no-store")), "no-store");
+        assert_eq!(cache_control(Some("Private, max-age=1")), "Private, max-age=1");
     }
 }

@@ -19,9 +19,9 @@ use std::sync::Arc;
 
 use bywash_config::{Config, Level};
 use bywash_message::Fields;
-use bywash_token::{Moment, sign_level};
+use bywash_token::{UnixTime, sign_level};
 
-use crate::process::wall::unix_ms;
+use crate::process::wall_clock::unix_ms;
 use crate::telemetry::metrics::{CustomerLevel, LevelMetrics, Metrics};
 
 /// The field that tells the application.
@@ -37,7 +37,7 @@ pub(crate) struct Levels {
     named: Vec<Named>,
 }
 
-/// A level's counters and its name as the journal keeps it.
+/// A level's counters and its name as the request log keeps it.
 #[derive(Clone)]
 struct Named {
     name: Arc<str>,
@@ -58,7 +58,7 @@ impl Levels {
     }
 
     /// Reads the customer's level from a request's fields.
-    pub(crate) fn said(&self, fields: &Fields, is_trusted: bool) -> CustomerLevel {
+    pub(crate) fn customer_level(&self, fields: &Fields, is_trusted: bool) -> CustomerLevel {
         let Some(header) = &self.customer_header else { return CustomerLevel::Nothing };
         let mut values = fields.named(header.as_bytes());
         match (values.next(), values.next()) {
@@ -73,8 +73,8 @@ impl Levels {
 
     /// Returns the level of a request, from the level of its class and the one named for its
     /// customer.
-    pub(crate) fn level(&self, class: Option<Level>, said: CustomerLevel) -> Level {
-        let customer = match said {
+    pub(crate) fn level(&self, class: Option<Level>, claimed: CustomerLevel) -> Level {
+        let customer = match claimed {
             CustomerLevel::Level(level) => Some(level),
             CustomerLevel::Nothing | CustomerLevel::Unknown | CustomerLevel::Untrusted => None,
         };
@@ -89,14 +89,14 @@ impl Levels {
     }
 
     /// Sets the field for the application, signed now.
-    pub(crate) fn tell(&self, fields: &mut Fields, level: Level) {
-        let now = Moment::from_millis(unix_ms());
+    pub(crate) fn set_field(&self, fields: &mut Fields, level: Level) {
+        let now = UnixTime::from_millis(unix_ms());
         let text = sign_level(&self.config.keys, self.name(level), now);
         let text = text.expect("the configuration has seen that it is a level's name");
         fields.set(FIELD, text.as_bytes());
     }
 
-    /// The level's name, as the journal keeps it.
+    /// The level's name, as the request log keeps it.
     pub(crate) fn name(&self, level: Level) -> &Arc<str> {
         &self.named[level.index()].name
     }

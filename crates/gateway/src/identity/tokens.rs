@@ -7,7 +7,7 @@
 use bywash_config::{Config, Session, Signal, Token};
 use bywash_engine::{ClassId, ClassSet};
 use bywash_token::{
-    Claims, Day, Holder, Keys, Mark, Marks, Moment, Refusal, SessionName, open, seal,
+    Claims, Day, Holder, Keys, Mark, Marks, Refusal, SessionName, UnixTime, open, seal,
 };
 use bywash_units::Span;
 use ring::rand::{SecureRandom, SystemRandom};
@@ -74,7 +74,7 @@ impl Tokens {
     /// `gives` says that the answer may bring a new token, for which the session's name is needed.
     pub(crate) fn shown(
         &self,
-        now: Moment,
+        now: UnixTime,
         token: Option<&[u8]>,
         cookie: Option<&[u8]>,
         gives: bool,
@@ -91,7 +91,7 @@ impl Tokens {
         self.keys.session(&Holder::Cookie(cookie))
     }
 
-    fn read(&self, now: Moment, token: &[u8], cookie: Option<&[u8]>) -> Shown {
+    fn read(&self, now: UnixTime, token: &[u8], cookie: Option<&[u8]>) -> Shown {
         let opened = match open(&self.keys, token) {
             Ok(opened) => opened,
             Err(refusal) => return Shown { worth: Some(Err(refusal)), ..Shown::default() },
@@ -138,7 +138,7 @@ impl Tokens {
     }
 
     /// Returns the day of an order that was made now, if such days are kept.
-    pub(crate) fn day_of_order(&self, now: Moment) -> Option<Day> {
+    pub(crate) fn day_of_order(&self, now: UnixTime) -> Option<Day> {
         now.day().filter(|_| self.remembers_orders)
     }
 
@@ -153,7 +153,7 @@ impl Tokens {
     /// Returns the cookie with a token of these claims (RFC 6265 §4.1), for an answer.
     pub(crate) fn set_cookie(
         &self,
-        now: Moment,
+        now: UnixTime,
         session: SessionName,
         served: ClassSet,
         ordered: Option<Day>,

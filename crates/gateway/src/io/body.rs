@@ -3,7 +3,7 @@
 use std::task::{Context, Poll};
 
 use bytes::{Buf, Bytes, BytesMut};
-use bywash_message::{Decoder, Fault, Fields, Part};
+use bywash_message::{Decoder, Fields, ParseError, Part};
 
 /// Data up to this size is copied out of the read buffer, so that it does not keep the buffer
 /// alive.
@@ -21,7 +21,7 @@ pub(crate) enum Piece {
 pub(crate) enum BodyError {
     /// The body does not match its framing.
     #[error("malformed")]
-    Malformed(Fault),
+    Malformed(ParseError),
     /// The client closed the connection before the end of the body.
     #[error("the client closed the connection too early")]
     BrokenOff,
@@ -68,7 +68,10 @@ impl Body {
 }
 
 /// Takes the next piece of a body out of the bytes read. Returns `None` if more must be read.
-pub(crate) fn decode(decoder: &mut Decoder, input: &mut BytesMut) -> Result<Option<Piece>, Fault> {
+pub(crate) fn decode(
+    decoder: &mut Decoder,
+    input: &mut BytesMut,
+) -> Result<Option<Piece>, ParseError> {
     let (used, part) = decoder.decode(input)?;
     match part {
         Part::More => {

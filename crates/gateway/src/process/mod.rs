@@ -1,11 +1,11 @@
 //! Facilities of the whole process: locks, clocks, standard error, panics, the memory budget, the
 //! secret of hashes.
 
-pub(crate) mod life;
+pub(crate) mod lifecycle;
 pub(crate) mod local_fault;
 pub(crate) mod memory;
 pub(crate) mod names;
 pub(crate) mod panics;
 pub(crate) mod secret;
 pub(crate) mod sync;
-pub(crate) mod wall;
+pub(crate) mod wall_clock;

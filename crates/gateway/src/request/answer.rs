@@ -23,7 +23,7 @@ use super::deadline::Deadline;
 use super::forward::Forwarded;
 use super::grant;
 use super::read_ahead::ReadAhead;
-use super::refuse::{self, Voice};
+use super::refuse::{self, RefusalFormat};
 use super::success::{self, Judged, Sought};
 use crate::context::Worker;
 use crate::driver::{Progress, Refusal, Ticket};
@@ -31,7 +31,7 @@ use crate::elephants::Paced;
 use crate::io::body::{BodyError, Piece};
 use crate::request::record::Record;
 use crate::request::reply::{Answer, Reply, Tunnel};
-use crate::shared::CountedSeat;
+use crate::shared::CountedPermit;
 use crate::static_files::{self, FileKey, Shows};
 use crate::upstream::servers::{Failure, Load};
 use crate::upstream::{Exchange, Link, Pool, UpstreamError};
@@ -82,7 +82,11 @@ pub(crate) struct Stream {
 }
 
 /// Returns the response for the client. A request whose response has no body ends here.
-pub(super) fn answer(mut running: Streaming, forwarded: Forwarded, voice: &Voice) -> Reply {
+pub(super) fn answer(
+    mut running: Streaming,
+    forwarded: Forwarded,
+    format: &RefusalFormat,
+) -> Reply {
     let Forwarded { exchange, response, mut load, deadline, takes_trailers, client, owner, .. } =
         forwarded;
     let now = running.worker.shared.driver.now();
@@ -93,14 +97,14 @@ pub(super) fn answer(mut running: Streaming, forwarded: Forwarded, voice: &Voice
     }
     (running.load, running.owner) = (Some(load), owner);
     if response.status == StatusCode::SWITCHING_PROTOCOLS {
-        return switch(running, exchange, response, voice);
+        return switch(running, exchange, response, format);
     }
     let Response { status, reason, mut fields, framing, .. } = response;
     // Delimit the body wherever possible, so that the client can detect a truncated one.
     let framing = if framing == Framing::UntilClose { Framing::Chunked } else { framing };
     let endless = is_event_stream(&fields);
     if endless && !running.becomes_a_stream() {
-        return running.has_no_place(voice);
+        return running.has_no_place(format);
     }
     fields.remove_hop_by_hop();
     if !takes_trailers {
@@ -144,14 +148,19 @@ pub(super) fn answer(mut running: Streaming, forwarded: Forwarded, voice: &Voice
 }
 
 /// Switches to another protocol after the upstream has agreed to it.
-fn switch(mut running: Streaming, exchange: Exchange, response: Response, voice: &Voice) -> Reply {
+fn switch(
+    mut running: Streaming,
+    exchange: Exchange,
+    response: Response,
+    format: &RefusalFormat,
+) -> Reply {
     let Response { status, reason, mut fields, .. } = response;
     let protocol = fields.get(Name::Upgrade).map(<[u8]>::to_vec);
     let (Some(protocol), Some(wire)) = (protocol, exchange.into_wire()) else {
-        return running.fails(&UpstreamError::Switched, voice);
+        return running.fails(&UpstreamError::Switched, format);
     };
     if !running.becomes_a_stream() {
-        return running.has_no_place(voice);
+        return running.has_no_place(format);
     }
     running.record.is_answered_upstream();
     fields.remove_hop_by_hop();
@@ -212,8 +221,8 @@ impl Streaming {
     /// for a stream.
     fn becomes_a_stream(&mut self) -> bool {
         let most = self.record.settings().config.limits.streams;
-        let seat = CountedSeat::stream(&self.worker.shared, most);
-        seat.map(|seat| self.record.sits(seat)).is_some()
+        let permit = CountedPermit::stream(&self.worker.shared, most);
+        permit.map(|permit| self.record.holds(permit)).is_some()
     }
 
     /// Records the conclusion from the head of a response about a target that may be a file.
@@ -276,17 +285,17 @@ impl Streaming {
         Some(Progress { session, answer, earned, succeeded, in_time })
     }
 
-    fn has_no_place(self, voice: &Voice) -> Reply {
-        self.fails(&UpstreamError::TooManyStreams, voice)
+    fn has_no_place(self, format: &RefusalFormat) -> Reply {
+        self.fails(&UpstreamError::TooManyStreams, format)
     }
 
-    fn fails(mut self, error: &UpstreamError, voice: &Voice) -> Reply {
+    fn fails(mut self, error: &UpstreamError, format: &RefusalFormat) -> Reply {
         self.record.ends(Outcome::UpstreamError, refuse::status_of(error));
         if let Some(ticket) = self.ticket.take() {
             self.record.decided(&ticket);
             ticket.failed(error.end());
         }
-        refuse::upstream(voice, error)
+        refuse::upstream(format, error)
     }
 }
 

@@ -36,7 +36,7 @@ const GRPC_DIGITS: usize = 8;
 
 /// The deadlines in a request's head.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct Deadlines {
     /// The time within which a response must begin.
     pub(crate) begins: Option<Span>,
     /// The time within which the whole call must be over.
@@ -45,7 +45,7 @@ pub(crate) struct Told {
     is_grpc: bool,
 }
 
-impl Told {
+impl Deadlines {
     pub(super) fn of(fields: &Fields) -> Self {
         let ours = || fields.named(FIELD);
         let ours = if fields.has(Name::Ours) { one(ours()).and_then(milliseconds) } else { None };
@@ -185,20 +185,28 @@ mod tests {
     use super::super::tests::fields;
     use super::*;
 
-    fn told(lines: &[(&str, &str)]) -> Option<u64> {
-        Told::of(&fields(lines)).begins.map(Span::as_nanos)
+    fn begins_within(lines: &[(&str, &str)]) -> Option<u64> {
+        Deadlines::of(&fields(lines)).begins.map(Span::as_nanos)
     }
 
     #[test]
     fn milliseconds_are_one_to_nine_digits() {
         for (text, expected) in [("0", 0), ("007", 7), ("250", 250), ("999999999", 999_999_999)] {
-            assert_eq!(told(&[("Bywash-Deadline", text)]), Some(expected * 1_000_000), "{text}");
+            assert_eq!(
+                begins_within(&[("Bywash-Deadline", text)]),
+                Some(expected * 1_000_000),
+                "{text}"
+            );
         }
         for text in ["", "-1", "+1", "1.5", "1 ", "250ms", "1000000000", "0x10", "1,2"] {
             assert_eq!(milliseconds(text.as_bytes()), None, "{text}");
         }
-        assert_eq!(told(&[("bywash-deadline", "5"), ("bywash-deadline", "9")]), None);
-        assert_eq!(told(&[("bywash_deadline", "5")]), None, "another spelling is no field of ours");
+        assert_eq!(begins_within(&[("bywash-deadline", "5"), ("bywash-deadline", "9")]), None);
+        assert_eq!(
+            begins_within(&[("bywash_deadline", "5")]),
+            None,
+            "another spelling is no field of ours"
+        );
     }
 
     #[test]
@@ -214,17 +222,17 @@ mod tests {
             ("99999999S", 99_999_999_000_000_000),
             ("99999999H", u64::MAX),
         ] {
-            assert_eq!(told(&[("grpc-timeout", text)]), Some(expected), "{text}");
+            assert_eq!(begins_within(&[("grpc-timeout", text)]), Some(expected), "{text}");
         }
         for text in ["", "S", "1", "1s", "1h", "100000000S", "-1S", "1 S", "1.5S", "1SS"] {
             assert_eq!(timeout(text.as_bytes()), None, "{text}");
         }
-        assert_eq!(told(&[("grpc-timeout", "1S"), ("grpc-timeout", "2S")]), None);
+        assert_eq!(begins_within(&[("grpc-timeout", "1S"), ("grpc-timeout", "2S")]), None);
     }
 
     #[test]
     fn the_least_of_both_counts() {
-        let both = |ours, grpc| told(&[("bywash-deadline", ours), ("grpc-timeout", grpc)]);
+        let both = |ours, grpc| begins_within(&[("bywash-deadline", ours), ("grpc-timeout", grpc)]);
         assert_eq!(both("20", "1S"), Some(20_000_000));
         assert_eq!(both("2000", "1S"), Some(1_000_000_000));
         assert_eq!(both("x", "1S"), Some(1_000_000_000));
@@ -236,11 +244,11 @@ mod tests {
     /// hour.
     fn written(lines: &[(&str, &str)], total: Option<u64>) -> [Option<String>; 2] {
         let mut map = fields(lines);
-        let told = Told::of(&map);
+        let deadlines = Deadlines::of(&map);
         let total = Span::from_secs(total.unwrap_or(3600));
         map.remove(Name::Ours);
         map.remove(Name::GrpcTimeout);
-        told.write(&mut map, Span::from_secs(1), Span::from_secs(10), total);
+        deadlines.write(&mut map, Span::from_secs(1), Span::from_secs(10), total);
         let text = |name: &[u8]| {
             map.named(name).next().map(|value| String::from_utf8(value.to_vec()).unwrap())
         };

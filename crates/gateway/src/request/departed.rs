@@ -30,14 +30,14 @@ use super::record::Record;
 use crate::context::Worker;
 use crate::driver::Ticket;
 use crate::settings::Settings;
-use crate::shared::{CountedSeat, Shared};
+use crate::shared::{CountedPermit, Shared};
 use crate::static_files::{FileKey, SLOW, Shows};
 use crate::upstream::Exchange;
 
 /// An admitted request whose response has not begun. If it is dropped, its client has left.
 pub(super) struct Unanswered {
     worker: Rc<Worker>,
-    pub(super) place: Place,
+    pub(super) admission: Admission,
     pub(super) at_server: Option<AtServer>,
     departures: Departures,
     settings: Rc<Settings>,
@@ -45,16 +45,16 @@ pub(super) struct Unanswered {
 }
 
 /// The slot or permit that a request holds while it runs.
-pub(super) enum Place {
+pub(super) enum Admission {
     /// Nothing that others wait for.
     None,
     /// A slot, or a ticket that only counts in the engine.
     Slot(Ticket),
     /// A permit for a file that runs without a slot.
-    File(FileKey, CountedSeat),
+    File(FileKey, CountedPermit),
 }
 
-impl Place {
+impl Admission {
     /// Returns the ticket, if the request has one.
     pub(super) const fn ticket(&self) -> Option<&Ticket> {
         match self {
@@ -69,17 +69,17 @@ impl Unanswered {
     /// application notices; [`Departures::Noticed`] for a request that holds nothing.
     pub(super) fn new(
         worker: Rc<Worker>,
-        place: Place,
+        admission: Admission,
         departures: Departures,
         record: &Record,
     ) -> Self {
         let (settings, class) = (Rc::clone(record.settings()), record.class());
-        Self { worker, place, at_server: None, departures, settings, class }
+        Self { worker, admission, at_server: None, departures, settings, class }
     }
 
     /// Takes the slot or permit out of the request.
-    pub(super) const fn take_place(&mut self) -> Place {
-        std::mem::replace(&mut self.place, Place::None)
+    pub(super) const fn take_admission(&mut self) -> Admission {
+        std::mem::replace(&mut self.admission, Admission::None)
     }
 }
 
@@ -89,18 +89,18 @@ impl Drop for Unanswered {
         if !at_server.exchange.can_outlive_client(self.departures) {
             return;
         }
-        let mut place = self.take_place();
-        let holds = match &mut place {
-            Place::None => false,
-            Place::Slot(ticket) => ticket.departs(),
-            Place::File(..) => true,
+        let mut admission = self.take_admission();
+        let holds = match &mut admission {
+            Admission::None => false,
+            Admission::Slot(ticket) => ticket.departs(),
+            Admission::File(..) => true,
         };
         if holds {
             let half_closes =
                 self.departures == Departures::Auto || !at_server.exchange.has_uploaded();
             at_server.exchange.lets_client_go();
-            let counted = CountedSeat::departed(&self.worker.shared);
-            let departed = Departed { place, at_server, half_closes, counted };
+            let counted = CountedPermit::departed(&self.worker.shared);
+            let departed = Departed { admission, at_server, half_closes, counted };
             let shared = Arc::clone(&self.worker.shared);
             let (settings, class) = (Rc::clone(&self.settings), self.class);
             self.worker.spawn_departed(async move {
@@ -113,17 +113,17 @@ impl Drop for Unanswered {
 
 /// A request whose client has left, and which the application may still work on.
 struct Departed {
-    place: Place,
+    admission: Admission,
     at_server: AtServer,
     half_closes: bool,
-    counted: Option<CountedSeat>,
+    counted: Option<CountedPermit>,
 }
 
 impl Departed {
     /// Holds the slot or permit until the application is done, and then closes the connection.
     /// Returns how long that took.
     async fn hold(self, shared: &Shared) -> Span {
-        let Self { mut place, at_server, half_closes, counted } = self;
+        let Self { mut admission, at_server, half_closes, counted } = self;
         let AtServer { mut exchange, load, mut deadline } = at_server;
         let since = Instant::now();
         let mut has_ended = !half_closes;
@@ -137,7 +137,8 @@ impl Departed {
         // Any response or error of the server, a timeout, and a stop by the engine each end the
         // wait.
         let answered = poll_fn(|cx| {
-            let stopped = place.ticket().map_or(Poll::Pending, |ticket| ticket.poll_stopped(cx));
+            let stopped =
+                admission.ticket().map_or(Poll::Pending, |ticket| ticket.poll_stopped(cx));
             if stopped.is_ready() {
                 return Poll::Ready(false);
             }
@@ -145,15 +146,15 @@ impl Departed {
         })
         .await;
         drop(head);
-        if answered && let Place::Slot(ticket) = &mut place {
+        if answered && let Admission::Slot(ticket) = &mut admission {
             ticket.answers_nobody();
         }
-        if let Place::File(file, _) = &place
+        if let Admission::File(file, _) = &admission
             && since.elapsed() > SLOW.to_std()
         {
             shared.note_file(*file, Shows::Other);
         }
-        drop((exchange, load, counted, place));
+        drop((exchange, load, counted, admission));
         Span::from_secs_f64(since.elapsed().as_secs_f64())
     }
 }

@@ -11,7 +11,7 @@ use bywash_units::{Span, Time};
 use http::StatusCode;
 use prometheus_client::metrics::counter::Counter;
 
-use super::client_deadline::Told;
+use super::client_deadline::Deadlines;
 use super::{Peer, examine, forwarded};
 use crate::driver::Driver;
 use crate::identity::{cacheable, cookies};
@@ -19,8 +19,8 @@ use crate::process::secret::Secret;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::telemetry::access_log::AccessLog;
-use crate::telemetry::journal::Journal;
 use crate::telemetry::metrics::Metrics;
+use crate::telemetry::request_log::RequestLog;
 
 /// Limits small enough for a fuzzer to reach.
 const SMALL: Limits = Limits { target: 64, fields: 12, bytes: 400 };
@@ -51,8 +51,8 @@ pub(crate) fn shared(config: Config, secret: Secret) -> Shared {
     let log = AccessLog::open(&bywash_config::AccessLog::Off, Counter::default());
     let metrics = Metrics::new();
     let settings = Settings::new(config, &metrics, Time::ZERO, None).expect("it asks for nothing");
-    let journal = Journal::new(log.expect("there is none to open"));
-    Shared::new(settings, driver, metrics, journal, secret)
+    let request_log = RequestLog::new(log.expect("there is none to open"));
+    Shared::new(settings, driver, metrics, request_log, secret)
 }
 
 /// Returns a configuration whose keys were never in a file. No class has one of these levels.
@@ -130,11 +130,13 @@ pub fn examine(input: &[u8]) {
 /// Checks that the next hop gets one number, which exceeds neither the client's deadline nor the
 /// limit here.
 fn shortens_deadlines(fields: &Fields) {
-    let (told, limit) = (Told::of(fields), Span::from_secs(60));
+    let (deadlines, limit) = (Deadlines::of(fields), Span::from_secs(60));
     let mut next = Fields::new();
-    told.write(&mut next, Span::from_millis(3), limit, Span::from_secs(90));
-    let begins = Told::of(&next).begins;
-    assert!(begins.is_some_and(|left| left <= limit && told.begins.is_none_or(|own| left <= own)));
+    deadlines.write(&mut next, Span::from_millis(3), limit, Span::from_secs(90));
+    let begins = Deadlines::of(&next).begins;
+    assert!(
+        begins.is_some_and(|left| left <= limit && deadlines.begins.is_none_or(|own| left <= own))
+    );
 }
 
 fn begins_a_session_that_is_set(settings: &Settings, fields: &Fields) {

@@ -15,7 +15,7 @@
 
 use bywash_engine::{AnswerKind, ClassSet, Service, SessionKey};
 use bywash_message::Fields;
-use bywash_token::{Moment, SessionName};
+use bywash_token::{SessionName, UnixTime};
 use bywash_units::Utility;
 use http::StatusCode;
 
@@ -24,7 +24,7 @@ use super::success::Judged;
 use super::{Facts, examine};
 use crate::identity::cacheable::{keep_private, may_be_kept};
 use crate::identity::tokens::Tokens;
-use crate::process::wall::unix_ms;
+use crate::process::wall_clock::unix_ms;
 use crate::request::record::Record;
 
 /// Returns the session that makes progress by a response with this head: the request's own session,
@@ -91,7 +91,7 @@ fn give(
     fields: &mut Fields,
 ) {
     let (shared, Facts { request, token, secure, .. }) = (record.shared(), record.facts());
-    let now = Moment::from_millis(unix_ms());
+    let now = UnixTime::from_millis(unix_ms());
     let orders = judged.earned > Utility::default();
     let ordered = orders.then(|| tokens.day_of_order(now)).flatten();
     let ordered = ordered.or(token.ordered);

@@ -30,17 +30,17 @@ use std::task::Context;
 
 use bywash_config::Departures;
 use bywash_engine::{Outcome, Reason, Standing};
-use bywash_message::{Fault, Fields, Framing, Name, Request};
+use bywash_message::{Fields, Framing, Name, ParseError, Request};
 use http::StatusCode;
 
 pub(crate) use answer::{Stream, Streaming};
 use client_deadline::ClientDeadline;
 use client_rate::ClientRate;
-use departed::{Place, Unanswered};
+use departed::{Admission, Unanswered};
 pub(crate) use examine::Facts;
 use forward::{AtServer, Forward};
 pub(crate) use peer::Peer;
-use refuse::Voice;
+use refuse::RefusalFormat;
 use wait::{Ended, NoBody, Waited};
 
 use crate::context::Worker;
@@ -52,7 +52,7 @@ use crate::process::local_fault::LocalFault;
 use crate::process::memory;
 use crate::request::record::Record;
 use crate::request::reply::Reply;
-use crate::shared::{CountedSeat, Shared};
+use crate::shared::{CountedPermit, Shared};
 use crate::static_files::{self, Shows};
 use crate::upstream::{PinnedLink, UpstreamError};
 
@@ -80,7 +80,7 @@ pub(crate) async fn serve(
     if let Some(worth) = facts.token.worth {
         worker.shared.metrics.token_brought(worth);
     }
-    worker.shared.metrics.customer_said(facts.said);
+    worker.shared.metrics.count_customer_level(facts.customer_level);
     if let Some(doubt) = facts.doubt {
         worker.shared.metrics.forwarding_doubted(doubt);
     }
@@ -94,9 +94,9 @@ pub(crate) async fn serve(
     if let Some(watch) = &settings.session_cookie {
         record.brings(watch.brought(worker.shared.secret, &request.fields));
     }
-    let voice = Voice::new(&settings, &peer, &request.fields, record.name());
+    let format = RefusalFormat::new(&settings, &peer, &request.fields, record.name());
     if forward::loops(&request.fields) {
-        return refuse::looping(&voice, record);
+        return refuse::looping(&format, record);
     }
     let most = settings.max_body_bytes(&facts.request);
     if matches!(request.framing, Framing::Length(length) if length > most) {
@@ -104,7 +104,7 @@ pub(crate) async fn serve(
     }
     if let Err(refusal) = memory_for(&worker, request.framing) {
         record.refused(&refusal, refuse::status_of_reason(refusal.reason));
-        return refuse::busy(&voice, &refusal, &record);
+        return refuse::busy(&format, &refusal, &record);
     }
     let asks = request.expects_continue;
     let upload = Upload::new(
@@ -116,14 +116,14 @@ pub(crate) async fn serve(
         settings.levels.as_ref().and_then(Levels::customer_header),
     );
     let is_grpc = is_grpc(&request.fields);
-    let admitted = match admit(&worker, &peer, &facts, record, upload, is_grpc, &voice).await {
+    let admitted = match admit(&worker, &peer, &facts, record, upload, is_grpc, &format).await {
         Ok(admitted) => admitted,
         Err(reply) => return *reply,
     };
-    let Admitted { record, upload, place, deadline, client } = admitted;
+    let Admitted { record, upload, admission, deadline, client } = admitted;
     let name = record.name();
     let forward = Box::new(Forward { request, upload, facts, peer, back, client, name });
-    run(&worker, record, place, deadline, forward, &voice).await
+    run(&worker, record, admission, deadline, forward, &format).await
 }
 
 /// Checks that the memory budget has room for the body.
@@ -147,19 +147,23 @@ fn memory_full(worker: &Worker) -> Refusal {
 
 /// Returns the response to a malformed message. Nothing of it was forwarded. The connection is
 /// closed, because it is unknown where the next message begins.
-pub(crate) fn malformed(worker: &Worker, peer: &Peer, fault: Fault) -> Reply {
-    let status = refuse::status_of_fault(fault);
-    worker.shared.metrics.malformed(fault);
+pub(crate) fn malformed(worker: &Worker, peer: &Peer, error: ParseError) -> Reply {
+    let status = refuse::status_of_parse_error(error);
+    worker.shared.metrics.malformed(error);
     worker.shared.metrics.message_refused(status);
-    worker.shared.journal.refused_message(peer.address, fault.name(), status);
-    refuse::malformed(fault)
+    worker.shared.request_log.refused_message(peer.address, error.name(), status);
+    refuse::malformed(error)
 }
 
 /// Returns the response to a head that does not arrive in time.
 pub(crate) fn too_slow(worker: &Worker, peer: &Peer) -> Reply {
     worker.shared.metrics.too_slow();
     worker.shared.metrics.message_refused(StatusCode::REQUEST_TIMEOUT);
-    worker.shared.journal.refused_message(peer.address, "slow_head", StatusCode::REQUEST_TIMEOUT);
+    worker.shared.request_log.refused_message(
+        peer.address,
+        "slow_head",
+        StatusCode::REQUEST_TIMEOUT,
+    );
     refuse::too_slow()
 }
 
@@ -167,7 +171,7 @@ pub(crate) fn too_slow(worker: &Worker, peer: &Peer) -> Reply {
 struct Admitted {
     record: Box<Record>,
     upload: Upload,
-    place: Place,
+    admission: Admission,
     /// The client's own deadline. It never ends a request that is only observed.
     deadline: ClientDeadline,
     client: ClientRate,
@@ -181,25 +185,25 @@ async fn admit(
     mut record: Box<Record>,
     mut upload: Upload,
     is_grpc: bool,
-    voice: &Voice,
+    format: &RefusalFormat,
 ) -> Result<Admitted, Box<Reply>> {
     let shared = &worker.shared;
     let (mut deadline, mut client) = (ClientDeadline::NEVER, ClientRate::default());
-    if let Some(place) = place_without_slot(shared, &mut record, voice)? {
-        return Ok(Admitted { record, upload, place, deadline, client });
+    if let Some(admission) = admission_without_slot(shared, &mut record, format)? {
+        return Ok(Admitted { record, upload, admission, deadline, client });
     }
     let began = shared.driver.now();
     if record.is_enforced() {
         deadline = ClientDeadline::at(record.client_waits_until(), began);
-        let _counted = (!upload.has_ended()).then(|| CountedSeat::upload(shared));
+        let _counted = (!upload.has_ended()).then(|| CountedPermit::upload(shared));
         match wait::for_body(&shared.driver, &mut upload, &mut deadline, is_grpc).await {
             Ok(()) if upload.is_too_much() => {
                 let refusal = memory_full(worker);
                 record.refused(&refusal, refuse::status_of_reason(refusal.reason));
-                return Err(Box::new(refuse::busy(voice, &refusal, &record)));
+                return Err(Box::new(refuse::busy(format, &refusal, &record)));
             }
             Ok(()) => {}
-            Err(NoBody::OutOfTime) => return Err(Box::new(out_of_time(record, voice))),
+            Err(NoBody::OutOfTime) => return Err(Box::new(out_of_time(record, format))),
             Err(NoBody::Broken(error)) => {
                 return Err(Box::new(refuse::upload(worker, record, error)));
             }
@@ -220,7 +224,7 @@ async fn admit(
             Waited::Granted(reason, at) => record.granted(reason, at),
             Waited::Refused(refusal) => {
                 record.refused(&refusal, refuse::status_of_reason(refusal.reason));
-                return Err(Box::new(refuse::busy(voice, &refusal, &record)));
+                return Err(Box::new(refuse::busy(format, &refusal, &record)));
             }
             Waited::Broken(error) => {
                 return Err(Box::new(refuse::upload(worker, record, error)));
@@ -233,40 +237,41 @@ async fn admit(
     if record.is_enforced() && upload.is_awaited() {
         client.begins_slow(upload.rate(shared.driver.now().since(began)), &ticket);
     }
-    Ok(Admitted { record, upload, place: Place::Slot(ticket), deadline, client })
+    Ok(Admitted { record, upload, admission: Admission::Slot(ticket), deadline, client })
 }
 
-/// Returns the place of a request that runs at once, because the gateway is bypassed or because it
-/// is for a file; `None` if the engine decides. Refuses the request if too many run without a slot.
-fn place_without_slot(
+/// Returns the admission of a request that runs at once, because the gateway is bypassed or because
+/// it is for a file; `None` if the engine decides. Refuses the request if too many run without a
+/// slot.
+fn admission_without_slot(
     shared: &Arc<Shared>,
     record: &mut Record,
-    voice: &Voice,
-) -> Result<Option<Place>, Box<Reply>> {
+    format: &RefusalFormat,
+) -> Result<Option<Admission>, Box<Reply>> {
     let is_bypassed = shared.is_bypassed();
     if is_bypassed || !record.is_enforced() {
         let most = record.settings().config.limits.observed;
-        let Some(seat) = CountedSeat::observed(shared, most) else {
-            return Err(Box::new(has_no_place(shared, record, voice)));
+        let Some(permit) = CountedPermit::observed(shared, most) else {
+            return Err(Box::new(has_no_place(shared, record, format)));
         };
-        record.sits(seat);
+        record.holds(permit);
     }
     if is_bypassed {
-        return Ok(Some(Place::None));
+        return Ok(Some(Admission::None));
     }
-    let place = place_of_file(shared, record);
-    if place.is_some() {
+    let admission = admission_of_file(shared, record);
+    if admission.is_some() {
         shared.metrics.file_skipped();
     }
-    Ok(place)
+    Ok(admission)
 }
 
 /// Returns the permit of a request for a file that may run without a slot. A request that is only
 /// observed has a permit already. Near the memory budget there are no permits.
-fn place_of_file(shared: &Arc<Shared>, record: &Record) -> Option<Place> {
+fn admission_of_file(shared: &Arc<Shared>, record: &Record) -> Option<Admission> {
     let file = record.file().filter(|file| shared.files.has(*file))?;
     if !record.is_enforced() {
-        return Some(Place::None);
+        return Some(Admission::None);
     }
     // The gateway may have to keep the answer for a client that reads slowly.
     if shared.memory.level() > memory::Level::Calm {
@@ -274,14 +279,14 @@ fn place_of_file(shared: &Arc<Shared>, record: &Record) -> Option<Place> {
     }
     let most = shared.driver.status().limit as usize;
     let observed = record.settings().config.limits.observed;
-    CountedSeat::file(shared, most, observed).map(|seat| Place::File(file, seat))
+    CountedPermit::file(shared, most, observed).map(|permit| Admission::File(file, permit))
 }
 
 /// Ends a request whose client's own deadline has expired.
-fn out_of_time(mut record: Box<Record>, voice: &Voice) -> Reply {
+fn out_of_time(mut record: Box<Record>, format: &RefusalFormat) -> Reply {
     record.ends(Outcome::Orphaned, StatusCode::GATEWAY_TIMEOUT);
     record.is_out_of_time();
-    refuse::out_of_time(voice)
+    refuse::out_of_time(format)
 }
 
 /// Returns whether both sides may send at once from the beginning. If so, the first piece of the
@@ -293,11 +298,11 @@ fn is_grpc(fields: &Fields) -> bool {
 }
 
 /// Returns the response to a request that exceeds the number of requests without a slot.
-fn has_no_place(shared: &Shared, record: &mut Record, voice: &Voice) -> Reply {
+fn has_no_place(shared: &Shared, record: &mut Record, format: &RefusalFormat) -> Reply {
     let error = UpstreamError::Local(LocalFault::Requests);
     shared.local_fault(LocalFault::Requests);
     record.ends(Outcome::UpstreamError, refuse::status_of(&error));
-    refuse::upstream(voice, &error)
+    refuse::upstream(format, &error)
 }
 
 /// Returns what the application notices of disconnects, as far as that matters for this request.
@@ -314,10 +319,10 @@ fn departures(record: &Record) -> Departures {
 async fn run(
     worker: &Rc<Worker>,
     mut record: Box<Record>,
-    place: Place,
+    admission: Admission,
     mut deadline: ClientDeadline,
     forward: Box<Forward>,
-    voice: &Voice,
+    format: &RefusalFormat,
 ) -> Reply {
     record.runs();
     // Once the head of the response has arrived, only a slow client can be a reason to stop the
@@ -326,10 +331,10 @@ async fn run(
     let facts = &forward.facts.request;
     let departures = departures(&record);
     let is_stoppable = facts.stoppable || may_be_slow;
-    let mut unanswered = Unanswered::new(Rc::clone(worker), place, departures, &record);
+    let mut unanswered = Unanswered::new(Rc::clone(worker), admission, departures, &record);
     let ended = {
-        let Unanswered { place, at_server, .. } = &mut unanswered;
-        let ticket = place.ticket();
+        let Unanswered { admission, at_server, .. } = &mut unanswered;
+        let ticket = admission.ticket();
         let slow = ticket.filter(|_| record.is_enforced());
         let stoppable = ticket.filter(|_| is_stoppable);
         let forwarding = pin!(forward::forward(worker, &mut record, slow, forward, at_server));
@@ -340,7 +345,7 @@ async fn run(
         Err(Ended::OutOfTime) => {
             // The client has left, according to its own deadline, and neither the gateway nor the
             // server is to blame.
-            return out_of_time(record, voice);
+            return out_of_time(record, format);
         }
         Err(Ended::Stopped(refusal)) => {
             let ran_too_long = refusal.reason == Reason::RanTooLong;
@@ -351,17 +356,17 @@ async fn run(
             }
             // The ticket is dropped here. It has no slot to give back.
             record.stopped(&refusal, refuse::status_of_reason(refusal.reason));
-            return refuse::stopped(voice, &refusal, &record);
+            return refuse::stopped(format, &refusal, &record);
         }
     };
-    let ticket = match unanswered.take_place() {
-        Place::None => None,
-        Place::Slot(ticket) => Some(ticket),
-        Place::File(file, seat) => {
+    let ticket = match unanswered.take_admission() {
+        Admission::None => None,
+        Admission::Slot(ticket) => Some(ticket),
+        Admission::File(file, permit) => {
             if forwarded.is_err() {
                 worker.shared.note_file(file, Shows::Other);
             }
-            record.sits(seat);
+            record.holds(permit);
             None
         }
     };
@@ -369,9 +374,9 @@ async fn run(
         Ok(forwarded) => {
             let pool = Rc::clone(&forwarded.pool);
             let running = Streaming::new(Rc::clone(worker), record, ticket, pool);
-            answer::answer(running, forwarded, voice)
+            answer::answer(running, forwarded, format)
         }
-        Err(error) => unanswered_by_server(worker, record, ticket, &error, voice),
+        Err(error) => unanswered_by_server(worker, record, ticket, &error, format),
     }
 }
 
@@ -381,7 +386,7 @@ fn unanswered_by_server(
     mut record: Box<Record>,
     ticket: Option<Ticket>,
     error: &UpstreamError,
-    voice: &Voice,
+    format: &RefusalFormat,
 ) -> Reply {
     if let Some(ticket) = ticket {
         record.decided(&ticket);
@@ -394,7 +399,7 @@ fn unanswered_by_server(
     if error.is_given_up() {
         record.is_out_of_time();
     }
-    refuse::upstream(voice, error)
+    refuse::upstream(format, error)
 }
 
 #[cfg(test)]

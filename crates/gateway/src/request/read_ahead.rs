@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use crate::io::body::Piece;
 use crate::process::memory::{Held, Level};
-use crate::shared::{CountedSeat, Shared};
+use crate::shared::{CountedPermit, Shared};
 use crate::static_files::LARGEST;
 use crate::upstream::UpstreamError;
 
@@ -32,12 +32,12 @@ pub(super) struct ReadAhead {
     pieces: VecDeque<Result<Piece, UpstreamError>>,
     held: Held,
     /// The permit, or the entry in the count of kept files that has replaced it.
-    seat: CountedSeat,
+    permit: CountedPermit,
 }
 
 impl ReadAhead {
-    pub(super) fn new(shared: &Shared, permit: CountedSeat) -> Self {
-        Self { pieces: VecDeque::new(), held: shared.memory.hold(0), seat: permit }
+    pub(super) fn new(shared: &Shared, permit: CountedPermit) -> Self {
+        Self { pieces: VecDeque::new(), held: shared.memory.hold(0), permit }
     }
 
     /// Returns whether another piece may be read.
@@ -68,8 +68,8 @@ impl ReadAhead {
         if shared.memory.level() > Level::Calm {
             return;
         }
-        if let Some(seat) = CountedSeat::kept_file(shared, MOST_KEPT) {
-            self.seat = seat;
+        if let Some(permit) = CountedPermit::kept_file(shared, MOST_KEPT) {
+            self.permit = permit;
         }
     }
 }
@@ -95,7 +95,7 @@ mod tests {
     }
 
     fn file(shared: &Arc<Shared>) -> ReadAhead {
-        let permit = CountedSeat::file(shared, usize::MAX, usize::MAX).unwrap();
+        let permit = CountedPermit::file(shared, usize::MAX, usize::MAX).unwrap();
         ReadAhead::new(shared, permit)
     }
 

@@ -1,4 +1,4 @@
-//! The facts about a request while it lives; at its end they go to the metrics and the journal.
+//! The facts about a request while it lives; at its end they go to the metrics and the request log.
 //!
 //! A record is made when a request has been examined and is written when it is dropped, so every
 //! request has one. Its outcome is set by [`Record::ends`] or [`Record::refused`]; a request that
@@ -18,12 +18,12 @@ use crate::context::Worker;
 use crate::driver::{Decision, Refusal, Ticket};
 use crate::identity::session_cookie::Brought;
 use crate::settings::Settings;
-use crate::shared::{CountedSeat, Shared};
+use crate::shared::{CountedPermit, Shared};
 use crate::static_files::FileKey;
-use crate::telemetry::journal::{Decided, Entry, KEPT_MESSAGE, Verdict};
 use crate::telemetry::metrics::{LevelMetrics, Unread};
 use crate::telemetry::orphans;
 use crate::telemetry::orphans::GivenUp;
+use crate::telemetry::request_log::{Decided, Entry, KEPT_MESSAGE, Verdict};
 use crate::telemetry::traces::Trace;
 
 pub(crate) struct Record {
@@ -54,7 +54,7 @@ pub(crate) struct Record {
     /// The trace, if traces are on.
     trace: Option<Trace>,
     /// The entry in a separate count, if it is not counted against the limit.
-    seat: Option<CountedSeat>,
+    permit: Option<CountedPermit>,
     /// The target, if that may be a file.
     file: Option<FileKey>,
 }
@@ -86,7 +86,7 @@ impl Record {
             status: None,
             outcome: None,
             is_upstreams: false,
-            seat: None,
+            permit: None,
             file: None,
             out_of_time: false,
             server: None,
@@ -142,7 +142,7 @@ impl Record {
 
     /// Returns until when the client waits for an answer to begin, if it has said so.
     pub(crate) fn client_waits_until(&self) -> Option<Time> {
-        self.facts.told.begins.map(|span| self.arrived + span)
+        self.facts.deadlines.begins.map(|span| self.arrived + span)
     }
 
     /// Returns when the request is stopped if it has not been answered, provided that its class and
@@ -168,13 +168,13 @@ impl Record {
 
     /// Holds an entry in a separate count for a request without a slot, until its end or until
     /// another entry replaces it.
-    pub(crate) fn sits(&mut self, seat: CountedSeat) {
-        self.seat = Some(seat);
+    pub(crate) fn holds(&mut self, permit: CountedPermit) {
+        self.permit = Some(permit);
     }
 
     /// Takes the permit of a request for a file, which then lasts as long as its new holder.
-    pub(crate) fn takes_permit(&mut self) -> Option<CountedSeat> {
-        self.seat.take_if(|seat| seat.is_for_file())
+    pub(crate) fn takes_permit(&mut self) -> Option<CountedPermit> {
+        self.permit.take_if(|permit| permit.is_for_file())
     }
 
     /// Notes the target, if that may be a file.
@@ -351,7 +351,8 @@ impl Record {
     /// Tells the stop daemon to end the work behind the application, if the request was sent there
     /// and given up.
     fn tell_given_up(&self, outcome: Outcome) {
-        let Some(teller) = self.settings.teller.as_ref().filter(|_| self.server.is_some()) else {
+        let Some(notifier) = self.settings.notifier.as_ref().filter(|_| self.server.is_some())
+        else {
             return;
         };
         let over = self.out_of_time.then_some(bywash_lease::Reason::Deadline);
@@ -359,7 +360,7 @@ impl Record {
             && !self.worker.shared.is_bypassed()
         {
             let traceparent = self.trace.as_ref().map(Trace::traceparent);
-            teller.tell(GivenUp { name: self.name, reason, traceparent });
+            notifier.notify(GivenUp { name: self.name, reason, traceparent });
         }
     }
 }
@@ -415,6 +416,6 @@ impl Drop for Record {
         if let Some(trace) = self.trace.take() {
             trace.ends(now.since(self.arrived), &entry);
         }
-        shared.journal.note(entry);
+        shared.request_log.note(entry);
     }
 }

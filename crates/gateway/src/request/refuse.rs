@@ -13,7 +13,7 @@ use std::hash::{BuildHasher, RandomState};
 use bytes::Bytes;
 use bywash_config::Details;
 use bywash_engine::{Outcome, Reason};
-use bywash_message::{Fault, Fields, Name};
+use bywash_message::{Fields, Name, ParseError};
 use http::StatusCode;
 
 use super::Peer;
@@ -27,7 +27,7 @@ use crate::settings::Settings;
 use crate::upstream::UpstreamError;
 
 /// The format of the responses to one client.
-pub(super) struct Voice {
+pub(super) struct RefusalFormat {
     kind: Kind,
     /// The client may know the exact reason.
     details: bool,
@@ -42,7 +42,7 @@ enum Kind {
     Html,
 }
 
-impl Voice {
+impl RefusalFormat {
     pub(super) fn new(settings: &Settings, peer: &Peer, fields: &Fields, name: u64) -> Self {
         let accept = fields.get(Name::Accept).unwrap_or_default();
         let accepts = |kind: &[u8]| accept.windows(kind.len()).any(|part| part == kind);
@@ -61,7 +61,7 @@ impl Voice {
         Self { kind, details, page: settings.page.clone(), name }
     }
 
-    fn say(&self, status: StatusCode, fields: Fields, problem: &Problem<'_>) -> Reply {
+    fn reply(&self, status: StatusCode, fields: Fields, problem: &Problem<'_>) -> Reply {
         let text = || ("text/plain; charset=utf-8", Bytes::from(format!("{}\n", problem.text)));
         let (kind, words) = match self.kind {
             // The page describes a busy site, not a broken one.
@@ -108,22 +108,22 @@ const TOO_MUCH: &str = "https://iana.org/assignments/http-problem-types#quota-ex
 const PLAIN: &str = "about:blank";
 
 /// Responds that the site is too busy for a request, or that its client requests too much.
-pub(super) fn busy(voice: &Voice, refusal: &Refusal, record: &Record) -> Reply {
-    come_again(voice, refusal, record, "connection_limit_reached")
+pub(super) fn busy(format: &RefusalFormat, refusal: &Refusal, record: &Record) -> Reply {
+    retry_later(format, refusal, record, "connection_limit_reached")
 }
 
 /// Responds that a request ran for too long, for the present load or for its class.
-pub(super) fn stopped(voice: &Voice, refusal: &Refusal, record: &Record) -> Reply {
-    come_again(voice, refusal, record, "http_response_timeout")
+pub(super) fn stopped(format: &RefusalFormat, refusal: &Refusal, record: &Record) -> Reply {
+    retry_later(format, refusal, record, "http_response_timeout")
 }
 
-fn come_again(voice: &Voice, refusal: &Refusal, record: &Record, error: &str) -> Reply {
+fn retry_later(format: &RefusalFormat, refusal: &Refusal, record: &Record, error: &str) -> Reply {
     let seconds = jittered(refusal.retry_after.as_secs_f64());
     let status = status_of_reason(refusal.reason);
     let mut fields = Fields::new();
     fields.push(b"Retry-After", seconds.to_string().as_bytes());
     let mut proxy_status = format!("bywash; error={error}");
-    if voice.details {
+    if format.details {
         use std::fmt::Write;
         let (reason, class) = (refusal.reason.name(), record.class_name());
         let wait = record.waited(refusal.at).as_millis();
@@ -135,7 +135,7 @@ fn come_again(voice: &Voice, refusal: &Refusal, record: &Record, error: &str) ->
     fields.push(b"Proxy-Status", proxy_status.as_bytes());
     let text = format!("The site is very busy. Please try again in {seconds} s.");
     let kind = if status == StatusCode::TOO_MANY_REQUESTS { TOO_MUCH } else { BUSY };
-    voice.say(status, fields, &Problem { kind, text: &text, retry_after: Some(seconds) })
+    format.reply(status, fields, &Problem { kind, text: &text, retry_after: Some(seconds) })
 }
 
 /// Returns the status of the response to a refused request.
@@ -160,26 +160,31 @@ pub(super) const fn status_of_reason(reason: Reason) -> StatusCode {
 }
 
 /// Responds that the upstream failed.
-pub(super) fn upstream(voice: &Voice, error: &UpstreamError) -> Reply {
-    failed(voice, status_of(error), kind_of(error), detail_of(error))
+pub(super) fn upstream(format: &RefusalFormat, error: &UpstreamError) -> Reply {
+    failed(format, status_of(error), kind_of(error), detail_of(error))
 }
 
 /// Responds that the client's own deadline has expired. It is unknown whether the upstream would
 /// have responded.
-pub(super) fn out_of_time(voice: &Voice) -> Reply {
-    failed(voice, StatusCode::GATEWAY_TIMEOUT, "http_response_timeout", "the client's own deadline")
+pub(super) fn out_of_time(format: &RefusalFormat) -> Reply {
+    failed(
+        format,
+        StatusCode::GATEWAY_TIMEOUT,
+        "http_response_timeout",
+        "the client's own deadline",
+    )
 }
 
-fn failed(voice: &Voice, status: StatusCode, kind: &str, detail: &str) -> Reply {
+fn failed(format: &RefusalFormat, status: StatusCode, kind: &str, detail: &str) -> Reply {
     let mut fields = Fields::new();
     let mut proxy_status = format!("bywash; error={kind}");
-    if voice.details {
+    if format.details {
         // Quoted. Our own texts contain no quotes.
         proxy_status = format!("{proxy_status}; details=\"{detail}\"");
     }
     fields.push(b"Proxy-Status", proxy_status.as_bytes());
     let text = status.canonical_reason().unwrap_or("Upstream error");
-    voice.say(status, fields, &Problem { kind: PLAIN, text, retry_after: None })
+    format.reply(status, fields, &Problem { kind: PLAIN, text, retry_after: None })
 }
 
 /// Responds that the client's body is at fault.
@@ -189,14 +194,14 @@ pub(super) fn upload(worker: &Worker, mut record: Box<Record>, error: BodyError)
             worker.shared.metrics.too_slow();
             too_slow()
         }
-        BodyError::Malformed(fault) => {
-            worker.shared.metrics.malformed(fault);
-            malformed(fault)
+        BodyError::Malformed(error) => {
+            worker.shared.metrics.malformed(error);
+            malformed(error)
         }
         BodyError::TooLarge => too_large(),
         BodyError::BrokenOff => {
-            worker.shared.metrics.malformed(Fault::Body);
-            malformed(Fault::Body)
+            worker.shared.metrics.malformed(ParseError::Body);
+            malformed(ParseError::Body)
         }
     };
     record.ends(Outcome::Orphaned, reply.status);
@@ -204,22 +209,22 @@ pub(super) fn upload(worker: &Worker, mut record: Box<Record>, error: BodyError)
 }
 
 /// Responds that the request has passed too many bywash gateways (RFC 5842 §7.2).
-pub(super) fn looping(voice: &Voice, mut record: Box<Record>) -> Reply {
+pub(super) fn looping(format: &RefusalFormat, mut record: Box<Record>) -> Reply {
     record.ends(Outcome::UpstreamError, StatusCode::LOOP_DETECTED);
     let mut fields = Fields::new();
     fields.push(b"Proxy-Status", b"bywash; error=proxy_loop_detected");
     let text = "This request has passed through too many gateways: the proxies form a loop.";
     let problem = Problem { kind: PLAIN, text, retry_after: None };
-    voice.say(StatusCode::LOOP_DETECTED, fields, &problem)
+    format.reply(StatusCode::LOOP_DETECTED, fields, &problem)
 }
 
 /// Responds that the message is malformed.
-pub(super) fn malformed(fault: Fault) -> Reply {
-    let status = status_of_fault(fault);
+pub(super) fn malformed(error: ParseError) -> Reply {
+    let status = status_of_parse_error(error);
     let mut fields = Fields::new();
     fields.push(b"Content-Type", b"text/plain; charset=utf-8");
     fields.push(b"Proxy-Status", b"bywash; error=http_request_error");
-    if fault == Fault::Method {
+    if error == ParseError::Method {
         fields.push(b"Allow", b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
     }
     let words = status.canonical_reason().unwrap_or("Bad request");
@@ -243,19 +248,19 @@ fn too_large() -> Reply {
 }
 
 /// Returns the status of the response to a malformed message.
-pub(super) const fn status_of_fault(fault: Fault) -> StatusCode {
-    match fault {
-        Fault::Syntax
-        | Fault::Host
-        | Fault::Framing
-        | Fault::Nominated
-        | Fault::Path
-        | Fault::Body => StatusCode::BAD_REQUEST,
-        Fault::Version => StatusCode::HTTP_VERSION_NOT_SUPPORTED,
-        Fault::Method => StatusCode::METHOD_NOT_ALLOWED,
-        Fault::Expectation => StatusCode::EXPECTATION_FAILED,
-        Fault::UriTooLong => StatusCode::URI_TOO_LONG,
-        Fault::HeadTooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+pub(super) const fn status_of_parse_error(error: ParseError) -> StatusCode {
+    match error {
+        ParseError::Syntax
+        | ParseError::Host
+        | ParseError::Framing
+        | ParseError::Nominated
+        | ParseError::Path
+        | ParseError::Body => StatusCode::BAD_REQUEST,
+        ParseError::Version => StatusCode::HTTP_VERSION_NOT_SUPPORTED,
+        ParseError::Method => StatusCode::METHOD_NOT_ALLOWED,
+        ParseError::Expectation => StatusCode::EXPECTATION_FAILED,
+        ParseError::UriTooLong => StatusCode::URI_TOO_LONG,
+        ParseError::HeadTooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
     }
 }
 
@@ -312,7 +317,7 @@ const fn detail_of(error: &UpstreamError) -> &'static str {
         UpstreamError::Reset => "the server reset the stream",
         UpstreamError::Upload(_) => "the request's body",
         UpstreamError::Switched => "the server switched protocols without being asked",
-        UpstreamError::Garbage(fault) => fault.name(),
+        UpstreamError::Garbage(error) => error.name(),
         UpstreamError::TooManyStreams => "limits.streams",
         UpstreamError::Local(fault) => fault.name(),
     }

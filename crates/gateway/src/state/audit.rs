@@ -26,7 +26,7 @@ const KEPT: usize = 1000;
 const READ: u64 = 1 << 20;
 
 /// Reports one decision. It must return quickly: the next decision waits for it.
-type Teller = Box<dyn Fn(&Note) + Send>;
+type Reporter = Box<dyn Fn(&Note) + Send>;
 
 /// The last decisions.
 #[derive(Default)]
@@ -36,7 +36,7 @@ pub(crate) struct Audit(Mutex<Notes>);
 pub(crate) struct Notes {
     are_kept: bool,
     /// Reports decisions in place of the JSON lines on standard error, if set.
-    teller: Option<Teller>,
+    reporter: Option<Reporter>,
     /// The last notes, newest last, each with the version of the document that it is about.
     last: VecDeque<(Note, Option<Version>)>,
     /// The number of notes so far: those read from the file and those since.
@@ -48,9 +48,9 @@ impl Audit {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reports decisions through `teller` from now on, and no longer as lines of JSON.
-    pub(crate) fn tell(&self, teller: impl Fn(&Note) + Send + 'static) {
-        self.notes().teller = Some(Box::new(teller));
+    /// Reports decisions through `reporter` from now on, and no longer as lines of JSON.
+    pub(crate) fn report_to(&self, reporter: impl Fn(&Note) + Send + 'static) {
+        self.notes().reporter = Some(Box::new(reporter));
     }
 
     /// Reads the notes that earlier processes wrote in this directory, if there is one.
@@ -74,8 +74,8 @@ impl Audit {
     pub(crate) fn note(&self, writer: &StateWriter, decided: Vec<Note>, version: Option<Version>) {
         let mut notes = self.notes();
         for note in decided {
-            match &notes.teller {
-                Some(teller) => teller(&note),
+            match &notes.reporter {
+                Some(reporter) => reporter(&note),
                 None => say(format_args!("decided {}", line(&note))),
             }
             writer.append(note.clone(), version);
@@ -94,11 +94,11 @@ impl Notes {
 
     /// Returns up to `most` notes, newest first. A note whose decision is not saved says why.
     pub(crate) fn newest(&self, most: usize, writer: &StateWriter) -> Vec<Note> {
-        let told = |(note, version): &(Note, Option<Version>)| {
+        let with_reason = |(note, version): &(Note, Option<Version>)| {
             let unwritten = writer.why_unwritten(*version);
             Note { unwritten: unwritten.or_else(|| note.unwritten.clone()), ..note.clone() }
         };
-        self.last.iter().rev().take(most).map(told).collect()
+        self.last.iter().rev().take(most).map(with_reason).collect()
     }
 
     fn bound(&mut self) {

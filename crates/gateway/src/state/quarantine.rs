@@ -34,7 +34,7 @@ impl Inherited {
             // The file also stays in place until the new one replaces it, so that there is always
             // one.
             let kept =
-                kept(directory, name, "before", |file, aside| std::fs::hard_link(file, aside));
+                kept(directory, name, "before", |file, target| std::fs::hard_link(file, target));
             say(format_args!(
                 "decisions that the previous process handed over replace the saved ones; {kept}"
             ));
@@ -48,7 +48,7 @@ impl Inherited {
 
 /// Renames an unreadable file. Returns a text that says where it is now.
 pub(crate) fn put(directory: &Path, name: &str) -> String {
-    kept(directory, name, "unreadable", |file, aside| std::fs::rename(file, aside))
+    kept(directory, name, "unreadable", |file, target| std::fs::rename(file, target))
 }
 
 fn kept(
@@ -59,10 +59,10 @@ fn kept(
 ) -> String {
     let first = directory.join(format!("{name}.{ending}"));
     let others = (2..).map(|number| directory.join(format!("{name}.{ending}.{number}")));
-    let aside = std::iter::once(first).chain(others).find(|path| !path.exists());
-    let aside = aside.expect("there is always another number");
-    match put(&directory.join(name), &aside) {
-        Ok(()) => format!("the old file is kept as {}", aside.display()),
+    let target = std::iter::once(first).chain(others).find(|path| !path.exists());
+    let target = target.expect("there is always another number");
+    match put(&directory.join(name), &target) {
+        Ok(()) => format!("the old file is kept as {}", target.display()),
         Err(error) => format!("the old file could not be set aside: {error}"),
     }
 }

@@ -11,7 +11,7 @@ use bywash_history::{Columns, History, Reading};
 use tokio::sync::watch;
 
 /// The recorded history, for operators.
-pub(crate) struct Chronicle {
+pub(crate) struct HistoryRecorder {
     history: Mutex<History>,
     /// The newest second: its number, and the event for a follower that has seen the second before
     /// it.
@@ -21,7 +21,7 @@ pub(crate) struct Chronicle {
     pub(crate) epoch: u32,
 }
 
-impl Chronicle {
+impl HistoryRecorder {
     pub(crate) fn new() -> Self {
         Self {
             history: Mutex::default(),

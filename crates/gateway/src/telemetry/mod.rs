@@ -2,7 +2,7 @@
 
 pub(crate) mod access_log;
 pub(crate) mod history;
-pub(crate) mod journal;
 pub(crate) mod metrics;
 pub(crate) mod orphans;
+pub(crate) mod request_log;
 pub(crate) mod traces;

@@ -45,7 +45,7 @@ pub(crate) struct GivenUp {
 #[derive(Clone)]
 pub(crate) struct Counts {
     /// Requests that were reported to the daemon.
-    pub(crate) told: Counter,
+    pub(crate) reported: Counter,
     /// Requests that could not be reported.
     pub(crate) lost: Counter,
     /// Messages that the daemon refused.
@@ -53,7 +53,7 @@ pub(crate) struct Counts {
 }
 
 /// Accepts requests that were given up. Its thread ends when it is dropped.
-pub(crate) struct Teller {
+pub(crate) struct CancelNotifier {
     given_up: SyncSender<GivenUp>,
     counts: Counts,
 }
@@ -73,7 +73,7 @@ pub(crate) const fn reason(outcome: Outcome) -> Option<Reason> {
     }
 }
 
-impl Teller {
+impl CancelNotifier {
     pub(crate) fn start(socket: &Path, counts: &Counts) -> Result<Arc<Self>, GatewayError> {
         let (given_up, waiting) = sync_channel(WAITING);
         let daemon = Daemon {
@@ -91,7 +91,7 @@ impl Teller {
         Ok(Arc::new(Self { given_up, counts: counts.clone() }))
     }
 
-    pub(crate) fn tell(&self, given_up: GivenUp) {
+    pub(crate) fn notify(&self, given_up: GivenUp) {
         if self.given_up.try_send(given_up).is_err() {
             self.counts.lost.inc();
         }
@@ -126,7 +126,7 @@ impl Daemon {
             match self.write(text.as_bytes()) {
                 Ok(()) => {
                     self.unanswered += count;
-                    self.counts.told.inc_by(count)
+                    self.counts.reported.inc_by(count)
                 }
                 Err(()) => self.counts.lost.inc_by(count),
             };
@@ -239,7 +239,11 @@ mod tests {
     }
 
     fn counts() -> Counts {
-        Counts { told: Counter::default(), lost: Counter::default(), refused: Counter::default() }
+        Counts {
+            reported: Counter::default(),
+            lost: Counter::default(),
+            refused: Counter::default(),
+        }
     }
 
     fn left(name: u64) -> GivenUp {
@@ -250,11 +254,11 @@ mod tests {
     #[test]
     fn whoever_tells_never_waits() {
         let (given_up, _nobody_takes) = sync_channel(2);
-        let teller = Teller { given_up, counts: counts() };
+        let notifier = CancelNotifier { given_up, counts: counts() };
         for name in 0..5 {
-            teller.tell(left(name));
+            notifier.notify(left(name));
         }
-        assert_eq!(teller.counts.lost.get(), 3);
+        assert_eq!(notifier.counts.lost.get(), 3);
     }
 
     #[test]
@@ -263,22 +267,22 @@ mod tests {
         let socket = folder.path().join("sentry.sock");
         let deaf = std::os::unix::net::UnixListener::bind(&socket).unwrap();
         let counts = counts();
-        let teller = Teller::start(&socket, &counts).unwrap();
+        let notifier = CancelNotifier::start(&socket, &counts).unwrap();
         // More than the socket's buffer takes.
         let all = 8000;
         for name in 0..all {
-            teller.tell(left(name));
+            notifier.notify(left(name));
         }
-        while counts.told.get() + counts.lost.get() < all {
+        while counts.reported.get() + counts.lost.get() < all {
             std::thread::sleep(Duration::from_millis(5));
         }
         assert!(counts.lost.get() > 0, "all were taken");
         drop(deaf);
         std::fs::remove_file(&socket).unwrap();
         let daemon = std::os::unix::net::UnixListener::bind(&socket).unwrap();
-        let told = counts.told.get();
-        while counts.told.get() == told {
-            teller.tell(left(all));
+        let reported = counts.reported.get();
+        while counts.reported.get() == reported {
+            notifier.notify(left(all));
             std::thread::sleep(Duration::from_millis(5));
         }
         let mut heard = String::new();

@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use bywash_config::{Departures, Scheme, Upstream};
 use bywash_engine::End;
-use bywash_message::{Fault, Fields, Framing, Response};
+use bywash_message::{Fields, Framing, ParseError, Response};
 use http::Method;
 
 pub(crate) use connect::Upstreams;
@@ -86,7 +86,7 @@ pub(crate) enum UpstreamError {
     Switched,
     /// The server sent something that is not HTTP.
     #[error("the answer is not valid HTTP: {}", .0.name())]
-    Garbage(Fault),
+    Garbage(ParseError),
     /// The limit on open streams is reached.
     #[error("too many streams are open")]
     TooManyStreams,

@@ -42,7 +42,7 @@ fn a_post_switches_it_on_and_off() {
 fn a_page_in_a_browser_cannot_switch_it_on() {
     let upstream = Upstream::echo();
     let gateway = Setup::before(&upstream).start();
-    let (address, said) = (gateway.admin(), r#"{"on": true, "why": "so"}"#);
+    let (address, body) = (gateway.admin(), r#"{"on": true, "why": "so"}"#);
     let fields = fields(address);
     let own = format!("{fields}Bywash-Admin: 1\r\n");
     for others in [
@@ -55,13 +55,13 @@ fn a_page_in_a_browser_cannot_switch_it_on() {
         format!("{own}Sec-Fetch-Site: same-site\r\n"),
         own.replace(&address.to_string(), "evil.example"),
     ] {
-        let answer = says_with(address, &others, "/v1/bypass", said);
+        let answer = says_with(address, &others, "/v1/bypass", body);
         assert_eq!(answer.status(), Some(403), "{others}");
     }
     assert_eq!(admin(address, "/v1/bypass").status(), Some(405));
     assert_eq!(gateway.status()["mode"], "enforce");
     let console = format!("{own}Origin: http://{address}\r\nSec-Fetch-Site: same-origin\r\n");
-    assert_eq!(says_with(address, &console, "/v1/bypass", said).status(), Some(200));
+    assert_eq!(says_with(address, &console, "/v1/bypass", body).status(), Some(200));
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn what_means_nothing_changes_nothing() {
     let upstream = Upstream::echo();
     let gateway = Setup::before(&upstream).start();
     let why = "so";
-    for (target, said, status) in [
+    for (target, body, status) in [
         ("/v1/bypass", json!({}), 400),
         ("/v1/bypass", json!({ "on": 1, "why": why }), 400),
         ("/v1/bypass", json!({ "on": true }), 400),
@@ -83,8 +83,8 @@ fn what_means_nothing_changes_nothing() {
         ("/v1/status", json!({}), 405),
         ("/v1/bypass/", json!({}), 404),
     ] {
-        let answer = says(&gateway, target, &said);
-        assert_eq!(answer.status(), Some(status), "{target} {said} {}", answer.text());
+        let answer = says(&gateway, target, &body);
+        assert_eq!(answer.status(), Some(status), "{target} {body} {}", answer.text());
         assert_eq!(answer.field("content-type"), Some("application/problem+json"));
     }
     assert_eq!(gateway.status()["mode"], "enforce");
@@ -99,10 +99,10 @@ fn who_is_not_bypassed_may_be_told_so_again() {
     // revision.
     gateway.gateway().bypass(true);
     bypass(&gateway, true);
-    for said in
+    for body in
         [json!({ "on": false, "why": "so", "revision": 1 }), json!({ "on": false, "why": "" })]
     {
-        let refused = says(&gateway, "/v1/bypass", &said).status();
+        let refused = says(&gateway, "/v1/bypass", &body).status();
         assert!(matches!(refused, Some(400 | 409)), "{refused:?}");
         assert_eq!(gateway.status()["mode"], "bypass");
     }

@@ -28,13 +28,18 @@ fn left(call: &Call) -> Option<u64> {
 }
 
 /// Returns the remaining time that the upstream is told when a client sends these fields.
-fn told(gateway: &Running, calls: &Calls, target: &str, fields: &str) -> (u64, Option<String>) {
+fn remaining(
+    gateway: &Running,
+    calls: &Calls,
+    target: &str,
+    fields: &str,
+) -> (u64, Option<String>) {
     let mut client = gateway.sends(get_with(target, fields));
     let call = calls.next();
-    let told = (left(&call).unwrap(), call.request.field("grpc-timeout").map(str::to_owned));
+    let remaining = (left(&call).unwrap(), call.request.field("grpc-timeout").map(str::to_owned));
     call.answer("");
     client.answer().unwrap();
-    told
+    remaining
 }
 
 #[test]
@@ -151,7 +156,7 @@ fn what_is_left_is_written_anew() {
     let report = "{ match = ['GET /report'], total_timeout = '10s' }";
     let setup = before(&upstream).set("class.search", search).set("class.report", report);
     let gateway = setup.start();
-    let left = |target: &str, fields: &str| told(&gateway, &calls, target, fields).0;
+    let left = |target: &str, fields: &str| remaining(&gateway, &calls, target, fields).0;
     assert_eq!(left("/", ""), 60_000);
     assert_eq!(left("/", "bywash-deadline: 999999999\r\n"), 60_000);
     assert_eq!(left("/", "bywash-deadline: soon\r\n"), 60_000);
@@ -161,7 +166,7 @@ fn what_is_left_is_written_anew() {
     assert!(left("/search", "bywash-deadline: 15000\r\n") <= 15_000);
     assert!(left("/report", "") <= 10_000);
     gateway.reload(&setup.set("terminate.policy", "'never'")).unwrap();
-    assert_eq!(told(&gateway, &calls, "/search", "").0, 60_000);
+    assert_eq!(remaining(&gateway, &calls, "/search", "").0, 60_000);
     let sent = upstream.received();
     assert!(!sent.contains("999999999") && !sent.contains("soon") && !sent.contains("_deadline"));
 }
@@ -170,9 +175,9 @@ fn what_is_left_is_written_anew() {
 fn a_call_is_told_what_is_left_of_its_own_timeout() {
     let (upstream, calls) = Upstream::by_hand();
     let gateway = before(&upstream).start();
-    let told = |fields: &str| told(&gateway, &calls, "/", fields);
+    let remaining = |fields: &str| remaining(&gateway, &calls, "/", fields);
     let kind = "Content-Type: application/grpc\r\n";
-    let (left, timeout) = told(&format!("{kind}grpc-timeout: 50S\r\n"));
+    let (left, timeout) = remaining(&format!("{kind}grpc-timeout: 50S\r\n"));
     let timeout = timeout.unwrap();
     let micros: u64 = timeout.strip_suffix('u').unwrap().parse().unwrap();
     assert!(left <= 50_000 && micros <= 50_000_000 && micros >= left * 1000, "{left}, {timeout}");
@@ -183,10 +188,10 @@ fn a_call_is_told_what_is_left_of_its_own_timeout() {
     };
     for malformed in ["50", "50s", "-1S", "123456789S"] {
         let fields = format!("{kind}grpc-timeout: {malformed}\r\n");
-        assert!(is_total(told(&fields)), "{malformed}");
+        assert!(is_total(remaining(&fields)), "{malformed}");
     }
     let twice = format!("{kind}grpc-timeout: 1S\r\ngrpc-timeout: 50S\r\n");
-    assert!(is_total(told(&twice)));
+    assert!(is_total(remaining(&twice)));
 }
 
 #[test]

@@ -137,8 +137,8 @@ fn what_was_undone_does_not_come_back_from_a_folder_of_before() {
     bywash_handover::save(first.path(), "elephants", BOOK.as_bytes()).unwrap();
     let gateway = keeps(first.path()).start();
     let bypass = |on: bool| {
-        let said = json!({ "on": on, "why": "so" });
-        assert_eq!(says(&gateway, "/v1/bypass", &said).status(), Some(200));
+        let body = json!({ "on": on, "why": "so" });
+        assert_eq!(says(&gateway, "/v1/bypass", &body).status(), Some(200));
     };
     assert_eq!(decides(&gateway, "reject").status(), Some(200));
     bypass(true);
@@ -153,8 +153,8 @@ fn what_was_undone_does_not_come_back_from_a_folder_of_before() {
         assert!(!is_bypassed(&next));
         drop(next);
         for name in ["elephants", "overrides"] {
-            let aside = second.path().join(format!("{name}.{ending}"));
-            assert!(aside.exists(), "{}", aside.display());
+            let kept = second.path().join(format!("{name}.{ending}"));
+            assert!(kept.exists(), "{}", kept.display());
         }
         copied();
     }
@@ -203,11 +203,11 @@ fn whoever_has_words_of_its_own_is_told_what_is_decided() {
     let (upstream, folder) = (Upstream::echo(), tempfile::tempdir().unwrap());
     bywash_handover::save(folder.path(), "elephants", BOOK.as_bytes()).unwrap();
     let gateway = started(&upstream, folder.path());
-    let (sent, told) = std::sync::mpsc::channel();
-    gateway.gateway().tell_decisions(move |note| sent.send(note.clone()).unwrap());
+    let (sender, receiver) = std::sync::mpsc::channel();
+    gateway.gateway().tell_decisions(move |note| sender.send(note.clone()).unwrap());
     assert_eq!(decides(&gateway, "reject").status(), Some(200));
-    assert_eq!(told.try_recv().unwrap().why, "so");
-    assert!(told.try_recv().is_err());
+    assert_eq!(receiver.try_recv().unwrap().why, "so");
+    assert!(receiver.try_recv().is_err());
 }
 
 #[test]
@@ -217,8 +217,8 @@ fn what_overrides_the_file_goes_the_same_way() {
     let with =
         Setup::before(&upstream).set("state.directory", &format!("'{}'", folder.path().display()));
     let gateway = without.start();
-    let said = json!({ "on": true, "why": "so", "for": "1h" });
-    assert_eq!(says(&gateway, "/v1/bypass", &said).status(), Some(200));
+    let body = json!({ "on": true, "why": "so", "for": "1h" });
+    assert_eq!(says(&gateway, "/v1/bypass", &body).status(), Some(200));
     let handed = gateway.gateway().learned();
     let nothing = without.start().gateway().learned();
     drop(gateway);

@@ -50,9 +50,9 @@ fn a_redirection_brings_something_where_something_was_done_and_else_nothing() {
     assert_eq!(earned_with(&gateway, &calls, &order, &done), 40.0);
     // Also if the application names the amount.
     let (_upstream, calls, gateway) = shop(", earns_header = 'Order-Total'");
-    let said = with_status("302 Found", "Order-Total: 12\r\n");
-    assert_eq!(earned_by(&gateway, &calls, &said), 0.0);
-    assert_eq!(earned_with(&gateway, &calls, &order, &said), 12.0);
+    let redirect = with_status("302 Found", "Order-Total: 12\r\n");
+    assert_eq!(earned_by(&gateway, &calls, &redirect), 0.0);
+    assert_eq!(earned_with(&gateway, &calls, &order, &redirect), 12.0);
 }
 
 #[test]

@@ -289,15 +289,15 @@ fn the_hop_says_who_the_client_is_in_one_field() {
 /// A client makes its claim in the field that its hop does not write.
 #[test]
 fn where_the_two_fields_name_different_clients_neither_is_believed() {
-    let said = "Forwarded: for=192.0.2.9;proto=https;host=a.example\r\nX-Forwarded-For: 6.6.6.6\r\n\
+    let text = "Forwarded: for=192.0.2.9;proto=https;host=a.example\r\nX-Forwarded-For: 6.6.6.6\r\n\
                 X-Forwarded-Host: evil.example\r\n";
-    for request in [forwarded_from_a_trusted_hop(said), forwarded_by_a_hop_of_rfc_7239(said)] {
+    for request in [forwarded_from_a_trusted_hop(text), forwarded_by_a_hop_of_rfc_7239(text)] {
         // An application may give more rights to the hop's own address than to a stranger.
         assert_eq!(request.all("x-forwarded-for"), ["unknown, 127.0.0.1"]);
         assert_eq!(request.all("x-real-ip"), ["unknown"]);
         assert_eq!(request.all("x-forwarded-host"), ["shop.example"]);
     }
-    let request = forwarded_by_a_hop_of_rfc_7239(said);
+    let request = forwarded_by_a_hop_of_rfc_7239(text);
     assert_eq!(request.all("x-forwarded-proto"), ["https"]);
     assert_eq!(request.all("forwarded"), ["for=unknown;proto=https, for=127.0.0.1;proto=http"]);
 }

@@ -65,14 +65,15 @@ fn what_became_of_requests_is_told_second_by_second() {
     (0..3).for_each(|_| drop(gateway.get("/shop")));
     gateway.get("/else");
     eventually("they are counted", || sum(&history(&gateway, ""), "shop", "outcomes/served") == 3);
-    let told = history(&gateway, "?range=15m");
-    assert_eq!(sum(&told, "other", "outcomes/served"), 1);
-    let shop = told["classes"].as_array().unwrap().iter().find(|of| of["name"] == "shop").unwrap();
+    let document = history(&gateway, "?range=15m");
+    assert_eq!(sum(&document, "other", "outcomes/served"), 1);
+    let shop =
+        document["classes"].as_array().unwrap().iter().find(|of| of["name"] == "shop").unwrap();
     let earned: f64 = shop["earned"].as_array().unwrap().iter().filter_map(Value::as_f64).sum();
     assert!((earned - 15.0).abs() < 1e-6, "{shop}");
     assert!(shop["p99_ms"].as_array().unwrap().iter().any(|p99| p99.as_f64() > Some(0.0)));
     // Only the rows since then.
-    let next = numbers(&told).last().unwrap() + 1;
+    let next = numbers(&document).last().unwrap() + 1;
     let later = history(&gateway, &format!("?from={next}"));
     assert!(numbers(&later).iter().all(|number| *number >= next));
     assert_eq!(history(&gateway, "?range=24h")["step_s"], 60);
@@ -105,10 +106,10 @@ fn work_is_useful_if_it_was_answered_in_time_and_wasted_otherwise() {
     runs.answer("");
     drop(waits);
     eventually("all are told", || {
-        let told = history(&gateway, "");
+        let document = history(&gateway, "");
         let (left, never_ran) =
-            (sum(&told, "other", "outcomes/orphaned"), sum(&told, "other", "left_waiting"));
-        (left, never_ran) == (2, 1) && sum(&told, "other", "outcomes/served") >= 1
+            (sum(&document, "other", "outcomes/orphaned"), sum(&document, "other", "left_waiting"));
+        (left, never_ran) == (2, 1) && sum(&document, "other", "outcomes/served") >= 1
     });
 }
 

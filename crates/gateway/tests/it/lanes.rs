@@ -14,7 +14,7 @@ use crate::upstream::{Upstream, ok};
 use crate::wire::Wire;
 
 /// The gateway's network, whose device `v0` may have lanes, and the network of its clients.
-struct Place {
+struct Namespaces {
     here: Namespace,
     there: Namespace,
 }
@@ -24,7 +24,7 @@ const LONG: usize = 400_000;
 /// An upper bound on bytes that belong to no response body: heads and acknowledgements.
 const LITTLE: u64 = LONG as u64 / 10;
 
-impl Place {
+impl Namespaces {
     fn new() -> Option<Self> {
         let made = Namespace::pair().and_then(|(here, there)| {
             here.run("tc qdisc add dev lo root handle 1: htb")?;
@@ -36,9 +36,9 @@ impl Place {
 
     /// Makes the namespaces, with lanes on `v0`.
     fn with_lanes() -> Option<Self> {
-        let place = Self::new()?;
-        place.install();
-        Some(place)
+        let namespaces = Self::new()?;
+        namespaces.install();
+        Some(namespaces)
     }
 
     fn install(&self) {
@@ -109,22 +109,22 @@ fn held(gateway: &Running, lane: &str) -> f64 {
 
 #[test]
 fn each_answer_on_a_connection_leaves_by_its_own_lane() {
-    let Some(place) = Place::with_lanes() else { return };
-    place.here.within(|| {
+    let Some(namespaces) = Namespaces::with_lanes() else { return };
+    namespaces.here.within(|| {
         let upstream = site();
         let gateway = holding(Setup::before(&upstream)).start();
         assert_eq!(lanes(&gateway)["in_force"], true);
-        let mut client = place.client(&gateway);
+        let mut client = namespaces.client(&gateway);
         for (round, path) in ["/big", "/small", "/big", "/big", "/small"].into_iter().enumerate() {
             // More than the bucket would admit in time.
-            let sent = place.leaves(|| asks(&mut client, &format!("{path}?{LONG}")));
+            let sent = namespaces.leaves(|| asks(&mut client, &format!("{path}?{LONG}")));
             let [right, wrong] = if path == "/big" { [sent[1], sent[0]] } else { sent };
             assert!(right >= LONG as u64 && wrong < LITTLE, "round {round}, {path}: {sent:?}");
         }
         // A response that is not the upstream's, for a request without a rule, takes the ants'
         // lane.
         client.send("GET\r\n\r\n");
-        let sent = place.leaves(|| assert_eq!(client.answer().unwrap().status(), Some(400)));
+        let sent = namespaces.leaves(|| assert_eq!(client.answer().unwrap().status(), Some(400)));
         assert_eq!(sent[1], 0, "{sent:?}");
         assert_eq!(held(&gateway, "yes"), 3.0);
         assert_eq!(gateway.metric("bywash_lanes"), 1.0);
@@ -133,16 +133,16 @@ fn each_answer_on_a_connection_leaves_by_its_own_lane() {
 
 #[test]
 fn an_answer_inside_tls_leaves_by_its_lane() {
-    let Some(place) = Place::with_lanes() else { return };
-    place.here.within(|| {
+    let Some(namespaces) = Namespaces::with_lanes() else { return };
+    namespaces.here.within(|| {
         let (upstream, certified) = (site(), Certified::new("lanes", &["shop.example"]));
         let setup = holding(tls::serving(&upstream, &[&certified]));
         let gateway = setup.set("listen.https", "'10.77.0.1:0'").start();
         for (path, which) in [("/big", 1), ("/small", 0)] {
             let config = tls::config(&[&certified], &[b"http/1.1"]);
             let connect = || tls::connect(tls::https(&gateway), "shop.example", config);
-            let mut client = place.there.within(connect);
-            let sent = place.leaves(|| {
+            let mut client = namespaces.there.within(connect);
+            let sent = namespaces.leaves(|| {
                 let asked = tls::last(&format!("{path}?{LONG}"));
                 assert!(tls::answer(&mut client, &asked).unwrap().len() > LONG);
             });
@@ -153,16 +153,17 @@ fn an_answer_inside_tls_leaves_by_its_lane() {
 
 #[test]
 fn on_http2_answers_keep_the_bucket() {
-    let Some(place) = Place::with_lanes() else { return };
-    place.here.within(|| {
+    let Some(namespaces) = Namespaces::with_lanes() else { return };
+    namespaces.here.within(|| {
         let upstream = site();
         let gateway = holding(Setup::before(&upstream)).start();
-        let stream = place.there.within(|| std::net::TcpStream::connect(gateway.gateway().http()));
+        let stream =
+            namespaces.there.within(|| std::net::TcpStream::connect(gateway.gateway().http()));
         let stream = stream.unwrap();
         stream.set_nonblocking(true).unwrap();
         let stream = wait("a connection", async { TcpStream::from_std(stream) }).unwrap();
         let mut client = Http2::over(stream);
-        let sent = place.leaves(|| {
+        let sent = namespaces.leaves(|| {
             assert_eq!(client.get("/big?20000").status, 200);
             assert_eq!(client.get("/small?20000").status, 200);
         });
@@ -173,46 +174,46 @@ fn on_http2_answers_keep_the_bucket() {
 
 #[test]
 fn a_client_that_no_device_with_lanes_leads_to_is_held_back_by_the_bucket() {
-    let Some(place) = Place::with_lanes() else { return };
-    place.here.within(|| {
+    let Some(namespaces) = Namespaces::with_lanes() else { return };
+    namespaces.here.within(|| {
         let upstream = site();
         let gateway = holding(Setup::before(&upstream)).start();
         // This client has the gateway's own address, so its route is the loopback device.
         asks(&mut gateway.client(), "/big?1000");
         assert_eq!((held(&gateway, "elsewhere"), held(&gateway, "yes")), (1.0, 0.0));
-        asks(&mut place.client(&gateway), "/big?1000");
+        asks(&mut namespaces.client(&gateway), "/big?1000");
         assert_eq!((held(&gateway, "elsewhere"), held(&gateway, "yes")), (1.0, 1.0));
     });
 }
 
 #[test]
 fn when_the_lanes_go_the_bucket_holds_back_and_when_they_come_they_do() {
-    let Some(place) = Place::with_lanes() else { return };
-    place.here.within(|| {
+    let Some(namespaces) = Namespaces::with_lanes() else { return };
+    namespaces.here.within(|| {
         let upstream = site();
         let gateway = holding(Setup::before(&upstream)).start();
-        let mut client = place.client(&gateway);
+        let mut client = namespaces.client(&gateway);
         asks(&mut client, "/big?1000");
-        place.remove();
+        namespaces.remove();
         eventually("the loss is seen", || lanes(&gateway)["in_force"] == false);
         assert!(lanes(&gateway)["why"].as_str().unwrap().contains("`bywash shaper`"));
         assert_eq!(gateway.metric("bywash_lanes"), 0.0);
         asks(&mut client, "/big?1000");
         assert_eq!((held(&gateway, "yes"), held(&gateway, "not_installed")), (1.0, 1.0));
-        place.install();
+        namespaces.install();
         eventually("they are seen", || lanes(&gateway)["in_force"] == true);
-        let sent = place.leaves(|| asks(&mut client, &format!("/big?{LONG}")));
+        let sent = namespaces.leaves(|| asks(&mut client, &format!("/big?{LONG}")));
         assert!(sent[1] >= LONG as u64 && sent[0] < LITTLE, "{sent:?}");
     });
 }
 
 #[test]
 fn an_answer_whose_lane_goes_while_it_is_written_comes_to_its_end() {
-    let Some(place) = Place::with_lanes() else { return };
-    place.here.within(|| {
+    let Some(namespaces) = Namespaces::with_lanes() else { return };
+    namespaces.here.within(|| {
         let (upstream, calls) = Upstream::by_hand();
         let gateway = holding(Setup::before(&upstream)).start();
-        let mut client = place.client(&gateway);
+        let mut client = namespaces.client(&gateway);
         client.send(get("/big?1"));
         let mut call = calls.next();
         let whole = ok(&"x".repeat(LONG));
@@ -220,7 +221,7 @@ fn an_answer_whose_lane_goes_while_it_is_written_comes_to_its_end() {
         call.send(before);
         client.head().unwrap();
         client.bytes(LONG / 2).unwrap();
-        place.remove();
+        namespaces.remove();
         eventually("the loss is seen", || lanes(&gateway)["in_force"] == false);
         call.send(after);
         client.bytes(LONG / 2).unwrap();
@@ -230,11 +231,11 @@ fn an_answer_whose_lane_goes_while_it_is_written_comes_to_its_end() {
 
 #[test]
 fn without_lanes_and_rules_nothing_is_held_and_the_reason_is_known() {
-    let Some(place) = Place::new() else { return };
-    place.here.within(|| {
+    let Some(namespaces) = Namespaces::new() else { return };
+    namespaces.here.within(|| {
         let upstream = site();
         let gateway = Setup::before(&upstream).set("listen.http", "'10.77.0.1:0'").start();
-        asks(&mut place.client(&gateway), &format!("/big?{LONG}"));
+        asks(&mut namespaces.client(&gateway), &format!("/big?{LONG}"));
         let list = admin(gateway.admin(), "/v1/elephants").text();
         assert!(list.contains("\"in_force\":false"), "{list}");
         assert_eq!(held(&gateway, "yes") + held(&gateway, "not_installed"), 0.0);

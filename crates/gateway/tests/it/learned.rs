@@ -132,7 +132,7 @@ fn what_it_has_learned_goes_on_from_one_to_the_next() {
 }
 
 /// Returns the document of `/v1/sessions`.
-fn told(gateway: &Running) -> Value {
+fn sessions_document(gateway: &Running) -> Value {
     serde_json::from_slice(&admin(gateway.admin(), "/v1/sessions").body).unwrap()
 }
 
@@ -154,7 +154,7 @@ fn what_sessions_did_and_showed_is_kept_while_the_signals_are_the_same() {
         visitor.answer().unwrap();
         gateway.is_idle_again();
     }
-    let before = told(&gateway);
+    let before = sessions_document(&gateway);
     let combination = |at: usize| {
         let of = &before["signals"][at];
         (of["shown"].clone(), of["sessions"].as_f64(), of["ordered"].as_f64())
@@ -170,7 +170,7 @@ fn what_sessions_did_and_showed_is_kept_while_the_signals_are_the_same() {
     assert_eq!(class("product")["next"]["buy"].as_f64(), Some(0.5));
     let learned = gateway.gateway().learned();
 
-    let after = told(&start(&shop, learned.clone()));
+    let after = sessions_document(&start(&shop, learned.clone()));
     for what in ["orders", "signals"] {
         assert_eq!(after[what], before[what]);
     }
@@ -180,7 +180,7 @@ fn what_sessions_did_and_showed_is_kept_while_the_signals_are_the_same() {
         assert_eq!((&after["next"], &after["worth"]), (&before["next"], &before["worth"]));
     }
 
-    let others = told(&start(&signals("['cookie:basket']"), learned));
+    let others = sessions_document(&start(&signals("['cookie:basket']"), learned));
     assert_eq!((&others["orders"], &others["signals"]), (&before["orders"], &json!([])));
 }
 
@@ -293,8 +293,8 @@ fn write_the_golden_files() {
     calls.next().answer("");
     visitor.answer().unwrap();
     gateway.is_idle_again();
-    let says = |path: &str, said: Value| {
-        assert_eq!(crate::operator::says(&gateway, path, &said).status(), Some(200), "{path}");
+    let says = |path: &str, body: Value| {
+        assert_eq!(crate::operator::says(&gateway, path, &body).status(), Some(200), "{path}");
     };
     says("/v1/elephants/1/approve", json!({ "why": "a crowd", "for": "24h" }));
     says(

@@ -189,7 +189,7 @@ fn a_word_that_is_no_level_leaves_that_of_the_class() {
 fn who_is_observed_or_bypassed_is_counted_by_level_and_the_application_told_nothing_new() {
     let (upstream, calls) = Upstream::by_hand();
     let keys = KeyFile::new("levels-observed");
-    let told = |gateway: &Running| {
+    let sent_upstream = |gateway: &Running| {
         let fields = "Bywash-Level: high\r\nX-Customer-Level: low\r\n";
         let request = forwarded(&mut gateway.client(), &calls, "/pay", fields);
         (level(&request, &keys), request.field("x-customer-level").map(str::to_owned))
@@ -197,16 +197,16 @@ fn who_is_observed_or_bypassed_is_counted_by_level_and_the_application_told_noth
     let as_it_came = (None, Some("low".to_owned()));
     let observed = || behind_a_hop(&upstream, &keys).set("mode", "'observe'");
     let gateway = observed().start();
-    assert_eq!(told(&gateway), as_it_came);
+    assert_eq!(sent_upstream(&gateway), as_it_came);
     served(&gateway, "high", 1.0);
     let stranger = observed().set("listen.trusted_proxies", "['192.0.2.1']").start();
-    assert_eq!(told(&stranger), (None, None));
+    assert_eq!(sent_upstream(&stranger), (None, None));
     let gateway = behind_a_hop(&upstream, &keys).start();
     gateway.gateway().bypass(true);
-    assert_eq!(told(&gateway), as_it_came);
+    assert_eq!(sent_upstream(&gateway), as_it_came);
     served(&gateway, "high", 1.0);
     gateway.gateway().bypass(false);
-    assert_eq!(told(&gateway), (Some("high".to_owned()), None));
+    assert_eq!(sent_upstream(&gateway), (Some("high".to_owned()), None));
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn it_is_signed_when_it_is_sent_and_not_when_it_came() {
     let read = |lifetime| read_level(&keys.level_keys(), text.as_bytes(), seconds_ago(0), lifetime);
     assert_eq!(read(LIFETIME), Ok("high"));
     let signed: u64 = text.split(';').nth(1).unwrap().parse().unwrap();
-    assert!(bywash_token::Moment::from_millis(signed * 1000) > came, "{text}");
+    assert!(bywash_token::UnixTime::from_millis(signed * 1000) > came, "{text}");
     let gone = read_level(&keys.level_keys(), text.as_bytes(), seconds_ago(120), LIFETIME);
     assert_eq!(gone, Err(LevelRefusal::FromTheFuture));
 }
@@ -274,18 +274,18 @@ fn a_reload_changes_levels_and_keys_for_those_who_come_after() {
     let setup = shop(&upstream, &keys);
     let gateway = setup.start();
     let mut client = gateway.client();
-    let mut told = || forwarded(&mut client, &calls, "/pay", "");
-    assert_eq!(level(&told(), &keys).as_deref(), Some("high"));
+    let mut sent_upstream = || forwarded(&mut client, &calls, "/pay", "");
+    assert_eq!(level(&sent_upstream(), &keys).as_deref(), Some("high"));
     let fewer = setup
         .set("levels.names", "['best', 'rest']")
         .set("class.pay", "{ match = ['* /pay'], level = 'best' }")
         .unset("class.product");
     gateway.reload(&fewer).unwrap();
-    assert_eq!(level(&told(), &keys).as_deref(), Some("best"));
+    assert_eq!(level(&sent_upstream(), &keys).as_deref(), Some("best"));
     let before = keys.level_keys();
     keys.rotate(2);
     gateway.reload(&fewer).unwrap();
-    let request = told();
+    let request = sent_upstream();
     assert_eq!(level(&request, &keys).as_deref(), Some("best"));
     let text = request.field("bywash-level").unwrap().as_bytes();
     let read = read_level(&before, text, seconds_ago(0), LIFETIME);
@@ -295,7 +295,7 @@ fn a_reload_changes_levels_and_keys_for_those_who_come_after() {
         .unset("levels.names")
         .unset("levels.key_file");
     gateway.reload(&gone).unwrap();
-    assert_eq!(told().all("bywash-level"), [""; 0]);
+    assert_eq!(sent_upstream().all("bywash-level"), [""; 0]);
 }
 
 /// Waits until `count` requests of this level were served.

@@ -197,7 +197,7 @@ fn an_idle_client_holds_none_of_the_body_that_it_sent() {
 }
 
 /// Four waiting bodies of 4 MiB. Reloads change the budget, and so how close they are to it.
-struct Crowd {
+struct Fixture {
     gateway: Running,
     setup: Box<dyn Fn(&str) -> Setup>,
     calls: Calls,
@@ -205,7 +205,7 @@ struct Crowd {
     _upstream: Arc<Upstream>,
 }
 
-impl Crowd {
+impl Fixture {
     fn new() -> Self {
         let (upstream, calls) = Upstream::by_hand();
         let upstream = Arc::new(upstream);
@@ -271,12 +271,12 @@ impl Crowd {
 
 #[test]
 fn each_level_is_told_and_left_again() {
-    let crowd = Crowd::new();
-    let gateway = &crowd.gateway;
+    let fixture = Fixture::new();
+    let gateway = &fixture.gateway;
     for (memory, name) in
         [("26MiB", "shrink"), ("21MiB", "close"), ("17MiB", "refuse"), ("1GiB", "calm")]
     {
-        crowd.under(memory, name);
+        fixture.under(memory, name);
         assert_eq!(gateway.metric(&format!("bywash_memory_level{{state=\"{name}\"}}")), 1.0);
         let levels = ["calm", "shrink", "close", "refuse"];
         let sum: f64 = levels
@@ -288,14 +288,14 @@ fn each_level_is_told_and_left_again() {
         assert_eq!(admin(gateway.admin(), "/readyz").status(), Some(200), "{name}");
     }
     assert_eq!(gateway.metric("bywash_memory_budget_bytes"), 1024.0 * MIB as f64);
-    drop(crowd.calls);
+    drop(fixture.calls);
 }
 
 #[test]
 fn near_the_budget_less_is_read_ahead_and_windows_are_small() {
-    let crowd = Crowd::new();
-    let gateway = &crowd.gateway;
-    crowd.under("26MiB", "shrink");
+    let fixture = Fixture::new();
+    let gateway = &fixture.gateway;
+    fixture.under("26MiB", "shrink");
     let before = used(gateway);
     let mut waits = gateway.client();
     SockRef::from(&waits.stream).set_send_buffer_size(1 << 20).unwrap();
@@ -306,7 +306,7 @@ fn near_the_budget_less_is_read_ahead_and_windows_are_small() {
     assert!(used(gateway) < before + (16 + 64 + 20) * 1024, "{} {before}", used(gateway));
     let mut frames = Frames::connect(gateway.gateway().http());
     assert_eq!(first_window(&mut frames), 8 * 1024);
-    crowd.under("1GiB", "calm");
+    fixture.under("1GiB", "calm");
     let mut frames = Frames::connect(gateway.gateway().http());
     assert_eq!(first_window(&mut frames), 64 * 1024);
 }
@@ -326,13 +326,13 @@ fn first_window(frames: &mut Frames) -> u32 {
 
 #[test]
 fn nearer_to_it_clients_of_http2_connect_again_and_others_need_not() {
-    let crowd = Crowd::new();
-    let gateway = &crowd.gateway;
-    crowd.under("21MiB", "close");
+    let fixture = Fixture::new();
+    let gateway = &fixture.gateway;
+    fixture.under("21MiB", "close");
     // Bypassed, because the only slot stays taken.
     gateway.gateway().bypass(true);
     let mut client = gateway.asks("/good");
-    crowd.serves_good();
+    fixture.serves_good();
     let answer = client.answer().unwrap();
     assert_eq!((answer.text().as_str(), answer.field("connection")), ("served", None));
     let mut frames = Frames::connect(gateway.gateway().http());
@@ -347,7 +347,7 @@ fn nearer_to_it_clients_of_http2_connect_again_and_others_need_not() {
             (":path", "/good"),
         ]),
     );
-    crowd.serves_good();
+    fixture.serves_good();
     let mut kinds = std::iter::from_fn(|| frames.next()).map(|frame| frame.kind);
     let seen: Vec<u8> = kinds.by_ref().take(4).collect();
     assert!(seen.contains(&GOAWAY) && seen.contains(&HEADERS) && seen.contains(&DATA), "{seen:?}");
@@ -357,39 +357,39 @@ fn nearer_to_it_clients_of_http2_connect_again_and_others_need_not() {
 
 #[test]
 fn at_the_budget_large_bodies_and_new_connections_are_refused() {
-    let crowd = Crowd::new();
-    let gateway = &crowd.gateway;
+    let fixture = Fixture::new();
+    let gateway = &fixture.gateway;
     // Bypassed, because the only slot stays taken.
     gateway.gateway().bypass(true);
-    let refused = crowd.asks_at_the_budget(&head_of_post(1 << 20), false);
+    let refused = fixture.asks_at_the_budget(&head_of_post(1 << 20), false);
     assert_eq!((refused.status(), refused.field("connection")), (Some(503), Some("close")));
     let status = refused.field("proxy-status").unwrap();
     assert!(status.contains("bywash-reason=memory_full"), "{status}");
     assert!(refused.field("retry-after").is_some());
     for good in [post("/good", "an order"), get("/good")] {
-        assert_eq!(crowd.asks_at_the_budget(&good, true).status(), Some(200), "{good}");
+        assert_eq!(fixture.asks_at_the_budget(&good, true).status(), Some(200), "{good}");
     }
     let refused = || gateway.metric("bywash_refused_connections_total");
     let before = refused();
     assert!(gateway.client().is_closed());
     assert_eq!(refused(), before + 1.0);
-    crowd.under("1GiB", "calm");
+    fixture.under("1GiB", "calm");
     assert!(gateway.client().has_nothing_to_read());
     assert_eq!(refused(), before + 1.0);
 }
 
 #[test]
 fn at_the_budget_a_new_connection_takes_the_place_of_an_idle_one() {
-    let crowd = Crowd::new();
-    let gateway = &crowd.gateway;
+    let fixture = Fixture::new();
+    let gateway = &fixture.gateway;
     // Bypassed, because the only slot stays taken.
     gateway.gateway().bypass(true);
     let mut idle = gateway.asks("/good");
-    crowd.serves_good();
+    fixture.serves_good();
     idle.answer().unwrap();
-    crowd.under("17MiB", "refuse");
+    fixture.under("17MiB", "refuse");
     let mut client = gateway.asks("/good");
-    crowd.serves_good();
+    fixture.serves_good();
     assert_eq!(client.answer().unwrap().status(), Some(200));
     assert!(idle.is_closed());
     assert_eq!(gateway.metric("bywash_refused_connections_total"), 0.0);
@@ -397,14 +397,14 @@ fn at_the_budget_a_new_connection_takes_the_place_of_an_idle_one() {
 
 #[test]
 fn at_the_budget_a_body_that_has_come_in_part_is_given_up() {
-    let crowd = Crowd::new();
-    let gateway = &crowd.gateway;
+    let fixture = Fixture::new();
+    let gateway = &fixture.gateway;
     let before = used(gateway);
     let part =
         |bytes| gateway.sends([head_of_post(1 << 20).as_bytes(), &vec![b'a'; bytes]].concat());
     let (mut large, mut small) = (part(120_000), part(8_000));
     eventually("both are held", || used(gateway) > before + 128_000);
-    crowd.under("17MiB", "refuse");
+    fixture.under("17MiB", "refuse");
     let answer = large.answer().unwrap();
     assert_eq!(answer.status(), Some(503));
     assert!(answer.field("proxy-status").unwrap().contains("bywash-reason=memory_full"));

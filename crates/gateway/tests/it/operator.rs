@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bywash_token::operator::{Operator, OperatorKeys, sign};
-use bywash_token::{Moment, Secret, Secrets};
+use bywash_token::{Secret, Secrets, UnixTime};
 use serde_json::Value;
 
 use crate::setup::Running;
@@ -32,10 +32,10 @@ fn secrets(byte: u8) -> Secrets {
 }
 
 /// Returns the time `seconds` from now.
-pub(crate) fn in_seconds(seconds: i64) -> Moment {
+pub(crate) fn in_seconds(seconds: i64) -> UnixTime {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
     let at = i64::try_from(now).unwrap() + seconds * 1000;
-    Moment::from_millis(at.try_into().unwrap())
+    UnixTime::from_millis(at.try_into().unwrap())
 }
 
 /// Returns the keys derived from this byte.
@@ -44,7 +44,7 @@ pub(crate) fn keys(byte: u8) -> OperatorKeys {
 }
 
 /// Returns a token signed with the key derived from this byte.
-pub(crate) fn token(byte: u8, name: &str, decides: bool, until: Moment) -> String {
+pub(crate) fn token(byte: u8, name: &str, decides: bool, until: UnixTime) -> String {
     sign(&keys(byte), &Operator::new(name, decides).unwrap(), until)
 }
 

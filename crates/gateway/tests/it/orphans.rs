@@ -14,9 +14,9 @@ use crate::upstream::{Calls, Upstream};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The path of a socket on which the daemon may listen.
-struct Place(PathBuf);
+struct DaemonSocket(PathBuf);
 
-impl Place {
+impl DaemonSocket {
     fn new() -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -33,32 +33,32 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for DaemonSocket {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
     }
 }
 
 /// The daemon's side of a connection.
-struct Ear(BufReader<UnixStream>);
+struct DaemonConnection(BufReader<UnixStream>);
 
-impl Ear {
+impl DaemonConnection {
     fn of(daemon: &UnixListener) -> Self {
         let (stream, _) = daemon.accept().unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         Self(BufReader::new(stream))
     }
 
-    fn hear(&mut self) -> String {
+    fn read_line(&mut self) -> String {
         let mut line = String::new();
         self.0.read_line(&mut line).unwrap();
         line.trim_end().to_owned()
     }
 }
 
-fn started(place: &Place) -> (Upstream, Calls, Running) {
+fn started(socket: &DaemonSocket) -> (Upstream, Calls, Running) {
     let (upstream, calls) = Upstream::by_hand();
-    let gateway = place.before(&upstream).limit(1).start();
+    let gateway = socket.before(&upstream).limit(1).start();
     (upstream, calls, gateway)
 }
 
@@ -75,18 +75,18 @@ fn leaves(gateway: &Running, calls: &Calls) {
 
 #[test]
 fn a_client_that_leaves_while_the_application_works_is_told_by_the_name_that_the_application_has() {
-    let place = Place::new();
-    let daemon = place.daemon();
-    let (_upstream, calls, gateway) = started(&place);
+    let socket = DaemonSocket::new();
+    let daemon = socket.daemon();
+    let (_upstream, calls, gateway) = started(&socket);
     for number in 1..=3 {
         let client = gateway.asks("/search");
         let call = calls.next();
         let name = call.request.field("bywash-request").unwrap().to_owned();
         drop(client);
-        let mut ear = Ear::of(&daemon);
-        assert_eq!(ear.hear(), format!("{number} STOP {name} client_left"));
+        let mut connection = DaemonConnection::of(&daemon);
+        assert_eq!(connection.read_line(), format!("{number} STOP {name} client_left"));
         // A restarted daemon gets the messages as well.
-        drop(ear);
+        drop(connection);
     }
     gateway.is_idle_again();
     assert_eq!(gateway.metric("bywash_orphans_told_total"), 3.0);
@@ -94,9 +94,9 @@ fn a_client_that_leaves_while_the_application_works_is_told_by_the_name_that_the
 
 #[test]
 fn nothing_is_told_of_who_was_answered_or_never_reached_the_application() {
-    let place = Place::new();
-    let daemon = place.daemon();
-    let (_upstream, calls, gateway) = started(&place);
+    let socket = DaemonSocket::new();
+    let daemon = socket.daemon();
+    let (_upstream, calls, gateway) = started(&socket);
     let mut served = gateway.asks("/page");
     let first = calls.next();
     let queued = gateway.asks("/ghost");
@@ -110,28 +110,28 @@ fn nothing_is_told_of_who_was_answered_or_never_reached_the_application() {
     let name = call.request.field("bywash-request").unwrap().to_owned();
     drop(last);
     // The first message is about the last request.
-    assert_eq!(Ear::of(&daemon).hear(), format!("1 STOP {name} client_left"));
+    assert_eq!(DaemonConnection::of(&daemon).read_line(), format!("1 STOP {name} client_left"));
 }
 
 #[test]
 fn who_breaks_off_in_the_middle_of_the_answer_is_told() {
-    let place = Place::new();
-    let daemon = place.daemon();
-    let (_upstream, calls, gateway) = started(&place);
+    let socket = DaemonSocket::new();
+    let daemon = socket.daemon();
+    let (_upstream, calls, gateway) = started(&socket);
     let mut client = gateway.asks("/report");
     let mut call = calls.next();
     call.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc");
     client.head().unwrap();
     drop(client);
-    assert!(Ear::of(&daemon).hear().ends_with(" client_left"));
+    assert!(DaemonConnection::of(&daemon).read_line().ends_with(" client_left"));
 }
 
 #[test]
 fn a_request_that_the_gateway_stops_or_waits_for_no_longer_is_told_with_its_reason() {
-    let place = Place::new();
-    let daemon = place.daemon();
+    let socket = DaemonSocket::new();
+    let daemon = socket.daemon();
     let (upstream, calls) = Upstream::by_hand();
-    let gateway = place
+    let gateway = socket
         .before(&upstream)
         .set("terminate.policy", "'fixed'")
         .set(
@@ -140,8 +140,8 @@ fn a_request_that_the_gateway_stops_or_waits_for_no_longer_is_told_with_its_reas
         )
         .set("class.report", "{ match = ['GET /report'], response_timeout = '50ms' }")
         .start();
-    let mut ear = None;
-    let mut hear = || ear.get_or_insert_with(|| Ear::of(&daemon)).hear();
+    let mut connection = None;
+    let mut hear = || connection.get_or_insert_with(|| DaemonConnection::of(&daemon)).read_line();
     assert_eq!(gateway.get("/search").status(), Some(504));
     assert!(hear().ends_with(" ran_too_long"));
     assert_eq!(gateway.get("/report").status(), Some(504));
@@ -155,10 +155,10 @@ fn a_request_that_the_gateway_stops_or_waits_for_no_longer_is_told_with_its_reas
 
 #[test]
 fn an_answer_that_stands_still_is_given_up_and_the_applications_own_504_is_an_answer() {
-    let place = Place::new();
-    let daemon = place.daemon();
+    let socket = DaemonSocket::new();
+    let daemon = socket.daemon();
     let (upstream, calls) = Upstream::by_hand();
-    let gateway = place.before(&upstream).set("upstream.idle_timeout", "'50ms'").start();
+    let gateway = socket.before(&upstream).set("upstream.idle_timeout", "'50ms'").start();
     let mut own = gateway.asks("/own");
     calls.next().send_and_close("HTTP/1.1 504 Gateway Timeout\r\nContent-Length: 2\r\n\r\nno");
     assert_eq!(own.answer().unwrap().status(), Some(504));
@@ -168,25 +168,25 @@ fn an_answer_that_stands_still_is_given_up_and_the_applications_own_504_is_an_an
     call.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc");
     assert!(client.answer().is_err(), "it breaks off");
     // The first message is about the second request.
-    assert_eq!(Ear::of(&daemon).hear(), format!("1 STOP {name} deadline"));
+    assert_eq!(DaemonConnection::of(&daemon).read_line(), format!("1 STOP {name} deadline"));
 }
 
 #[test]
 fn a_bypassed_gateway_tells_nothing() {
-    let place = Place::new();
-    let daemon = place.daemon();
-    let (_upstream, calls, gateway) = started(&place);
+    let socket = DaemonSocket::new();
+    let daemon = socket.daemon();
+    let (_upstream, calls, gateway) = started(&socket);
     gateway.gateway().bypass(true);
     leaves(&gateway, &calls);
     gateway.gateway().bypass(false);
     leaves(&gateway, &calls);
-    assert!(Ear::of(&daemon).hear().starts_with("1 STOP "));
+    assert!(DaemonConnection::of(&daemon).read_line().starts_with("1 STOP "));
 }
 
 #[test]
 fn a_daemon_that_is_not_there_costs_messages_and_nothing_else() {
-    let place = Place::new();
-    let (_upstream, calls, gateway) = started(&place);
+    let socket = DaemonSocket::new();
+    let (_upstream, calls, gateway) = started(&socket);
     for _ in 1..=3 {
         leaves(&gateway, &calls);
     }
@@ -198,13 +198,13 @@ fn a_daemon_that_is_not_there_costs_messages_and_nothing_else() {
 
 #[test]
 fn what_the_daemon_refuses_is_counted() {
-    let place = Place::new();
-    let daemon = place.daemon();
-    let (_upstream, calls, gateway) = started(&place);
+    let socket = DaemonSocket::new();
+    let daemon = socket.daemon();
+    let (_upstream, calls, gateway) = started(&socket);
     leaves(&gateway, &calls);
-    let mut ear = Ear::of(&daemon);
-    ear.hear();
-    ear.0.get_mut().write_all(b"1 ERR forbidden add this user to sentry.stops\n").unwrap();
+    let mut connection = DaemonConnection::of(&daemon);
+    connection.read_line();
+    connection.0.get_mut().write_all(b"1 ERR forbidden add this user to sentry.stops\n").unwrap();
     crate::setup::eventually("it is counted", || {
         gateway.metric("bywash_orphans_refused_total") == 1.0
     });
@@ -212,13 +212,13 @@ fn what_the_daemon_refuses_is_counted() {
 
 #[test]
 fn a_reload_changes_who_is_told() {
-    let (first, second) = (Place::new(), Place::new());
+    let (first, second) = (DaemonSocket::new(), DaemonSocket::new());
     let (one, other) = (first.daemon(), second.daemon());
     let (upstream, calls) = Upstream::by_hand();
     let gateway = first.before(&upstream).start();
     leaves(&gateway, &calls);
-    assert!(Ear::of(&one).hear().starts_with("1 STOP "));
+    assert!(DaemonConnection::of(&one).read_line().starts_with("1 STOP "));
     gateway.reload(&second.before(&upstream)).unwrap();
     leaves(&gateway, &calls);
-    assert!(Ear::of(&other).hear().starts_with("1 STOP "));
+    assert!(DaemonConnection::of(&other).read_line().starts_with("1 STOP "));
 }

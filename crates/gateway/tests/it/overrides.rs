@@ -17,9 +17,9 @@ fn observing(upstream: &Upstream) -> Setup {
         .set("class.search", "{ match = ['GET /search'] }")
 }
 
-fn set(gateway: &Running, said: &Value) -> Message {
+fn set(gateway: &Running, body: &Value) -> Message {
     let mut all = json!({ "class": "search", "mode": "enforce", "why": "too many" });
-    all.as_object_mut().unwrap().extend(said.as_object().unwrap().clone());
+    all.as_object_mut().unwrap().extend(body.as_object().unwrap().clone());
     says(gateway, "/v1/policy/class", &all)
 }
 
@@ -65,8 +65,8 @@ fn a_class_is_enforced_for_a_while_and_then_as_the_file_says() {
     }
     assert_eq!(class(&policy(&gateway), "search")["mode"], "observe");
     let notes = document(&admin(gateway.admin(), "/v1/audit"))["notes"].clone();
-    let told: Vec<_> = notes.as_array().unwrap().iter().map(|note| &note["what"]).collect();
-    assert_eq!(told, ["ended", "overridden"]);
+    let kinds: Vec<_> = notes.as_array().unwrap().iter().map(|note| &note["what"]).collect();
+    assert_eq!(kinds, ["ended", "overridden"]);
     assert_eq!(
         [&notes[1]["by"], &notes[1]["why"], &notes[1]["class"]],
         ["ana", "too many", "search"]
@@ -98,7 +98,7 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
     let upstream = Upstream::echo();
     let gateway = observing(&upstream).start();
     let before = policy(&gateway);
-    for (said, status) in [
+    for (body, status) in [
         (json!({ "class": "searches" }), 404),
         (json!({ "class": "\u{1b}[31m" }), 404),
         (json!({ "percent": 0 }), 400),
@@ -110,8 +110,8 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
         (json!({ "for": "9s" }), 400),
         (json!({ "for": "721h" }), 400),
     ] {
-        let answer = set(&gateway, &said);
-        assert_eq!(answer.status(), Some(status), "{said} {}", answer.text());
+        let answer = set(&gateway, &body);
+        assert_eq!(answer.status(), Some(status), "{body} {}", answer.text());
         assert!(!answer.text().contains('\u{1b}'));
     }
     assert_eq!(says(&gateway, "/v1/policy/7/undo", &json!({ "why": "so" })).status(), Some(404));
@@ -237,8 +237,8 @@ fn overrides_of_a_class_that_the_file_no_longer_has_end_and_a_file_that_cannot_b
     drop(gateway);
     std::fs::write(folder.path().join("overrides"), "{ this is none").unwrap();
     let gateway = kept(&upstream, folder.path()).start();
-    let aside = std::fs::read_to_string(folder.path().join("overrides.unreadable")).unwrap();
-    assert_eq!(aside, "{ this is none");
+    let kept = std::fs::read_to_string(folder.path().join("overrides.unreadable")).unwrap();
+    assert_eq!(kept, "{ this is none");
     // The unreadable file might have contained a bypass.
     let now = policy(&gateway);
     assert_eq!(now["bypassed"], true, "{now}");
@@ -346,9 +346,9 @@ fn while_another_process_takes_over_the_kill_switch_works() {
 fn who_does_not_say_how_long_leaves_the_end_that_there_is() {
     let upstream = Upstream::echo();
     let gateway = observing(&upstream).start();
-    let bypass = |said: Value| {
+    let bypass = |body: Value| {
         let mut all = json!({ "on": true, "why": "so" });
-        all.as_object_mut().unwrap().extend(said.as_object().unwrap().clone());
+        all.as_object_mut().unwrap().extend(body.as_object().unwrap().clone());
         document(&says(&gateway, "/v1/bypass", &all))
     };
     let first = bypass(json!({ "for": "20m" }));

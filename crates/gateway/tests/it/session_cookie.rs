@@ -110,8 +110,8 @@ fn a_stray_request_with_the_wrong_cookie_does_not_hide_that_it_is_wrong() {
     gateway.sends("GET / HTTP/1.1\r\nHost: a\r\nCookie: sid=old\r\n\r\n").answer().unwrap();
     visit(&gateway, 1, 100);
     gateway.is_idle_again();
-    let told = warning(&gateway);
-    assert!(told.contains("1 of the last 101 answered requests had the cookie `sid`"), "{told}");
+    let text = warning(&gateway);
+    assert!(text.contains("1 of the last 101 answered requests had the cookie `sid`"), "{text}");
 }
 
 #[test]
@@ -152,9 +152,9 @@ fn a_cookie_that_was_set_is_right_until_only_others_are_set_for_a_thousand_reque
         ignores_cookies(&gateway, 1000);
         assert_eq!(warning(&gateway), "");
         ignores_cookies(&gateway, 1001);
-        let told = warning(&gateway);
+        let text = warning(&gateway);
         let words = "none of the last 1001 answered requests had the cookie `sid`";
-        assert_eq!(told.contains(words), is_told, "{told}");
+        assert_eq!(text.contains(words), is_told, "{text}");
     }
 }
 
@@ -215,8 +215,8 @@ fn names_without_end_leave_the_last_sixteen_that_are_no_longer_than_64_bytes() {
     let cookie = cookie(&gateway);
     let set = cookie["set"].as_array().unwrap();
     assert_eq!((set.len(), &set[15]["name"]), (16, &"n99-2".into()));
-    let told = warning(&gateway);
-    assert!(told.ends_with(" and 11 more"), "{told}");
+    let text = warning(&gateway);
+    assert!(text.ends_with(" and 11 more"), "{text}");
 }
 
 #[test]
@@ -353,8 +353,8 @@ fn auto_picks_the_new_name_of_the_session_cookie() {
     is_renamed.store(true, Ordering::SeqCst);
     ignores_cookies(&gateway, 1000);
     assert_eq!(cookie(&gateway)["name"], "PHPSESSID", "no other one has been returned");
-    let told = warning(&gateway);
-    assert!(told.contains("the cookie `PHPSESSID`; responses set `shop_session`"), "{told}");
+    let text = warning(&gateway);
+    assert!(text.contains("the cookie `PHPSESSID`; responses set `shop_session`"), "{text}");
     assert_eq!(picked(&gateway, 30), "shop_session");
     let learned = String::from_utf8(gateway.gateway().learned()).unwrap();
     assert!(learned.contains("\"session_cookie\":\"shop_session\""), "{learned}");

@@ -29,7 +29,7 @@ fn visit(calls: &Calls, client: &mut Wire, request: &str, fields: &str) -> Messa
 
 /// Takes the slot with one request, and the only place in the queue with a request of a new
 /// session.
-fn crowd(gateway: &Running, calls: &Calls) -> [Wire; 2] {
+fn fill_queue(gateway: &Running, calls: &Calls) -> [Wire; 2] {
     let running = gateway.asks("/runs");
     // Stays unanswered, so the slot is taken until the test ends.
     std::mem::forget(calls.next());
@@ -50,7 +50,7 @@ fn a_transaction_of_a_proven_session_pushes_a_newcomer_out() {
     visit(&calls, &mut visitor, &with_cookie("GET /p/1", "walked"), "");
     gateway.is_idle_again();
     assert_eq!(gateway.count("sessions"), 1);
-    let [_running, mut newcomer] = crowd(&gateway, &calls);
+    let [_running, mut newcomer] = fill_queue(&gateway, &calls);
     visitor.send(with_cookie("POST /pay", "walked"));
     let refusal = newcomer.answer().unwrap();
     assert_eq!((refusal.status(), reason(&refusal)), (Some(503), "pushed_out"));
@@ -79,7 +79,7 @@ fn a_session_that_the_upstream_has_begun_is_proven_by_its_own_cookie() {
     let answer = visit(&calls, &mut visitor, &crate::setup::get("/p/1"), fields);
     assert_eq!(answer.all("set-cookie"), ["other=1", "sid=fresh; Path=/; HttpOnly"]);
     gateway.is_idle_again();
-    let [_running, mut newcomer] = crowd(&gateway, &calls);
+    let [_running, mut newcomer] = fill_queue(&gateway, &calls);
     visitor.send(with_cookie("POST /pay", "fresh"));
     assert_eq!(reason(&newcomer.answer().unwrap()), "pushed_out");
 }
@@ -93,7 +93,7 @@ fn a_session_whose_cookie_is_renewed_keeps_what_it_has_proven() {
     visit(&calls, &mut visitor, &with_cookie("GET /", "first"), renewed);
     gateway.is_idle_again();
     assert_eq!(gateway.count("sessions"), 1);
-    let [_running, mut newcomer] = crowd(&gateway, &calls);
+    let [_running, mut newcomer] = fill_queue(&gateway, &calls);
     visitor.send(with_cookie("POST /pay", "second"));
     assert_eq!(reason(&newcomer.answer().unwrap()), "pushed_out");
 }
@@ -106,7 +106,7 @@ fn a_logout_makes_no_session_of_what_it_leaves_in_the_cookie() {
     let logout = "Set-Cookie: sid=deleted; expires=Thu, 01-Jan-1970 00:00:01 GMT; Max-Age=0\r\n";
     visit(&calls, &mut visitor, &with_cookie("GET /logout", "walked"), logout);
     gateway.is_idle_again();
-    let _crowd = crowd(&gateway, &calls);
+    let _filled = fill_queue(&gateway, &calls);
     let mut liar = gateway.sends(with_cookie("POST /pay", "deleted"));
     assert_eq!(reason(&liar.answer().unwrap()), "queue_full");
 }
@@ -116,7 +116,7 @@ fn a_made_up_cookie_pushes_nobody_out() {
     let (_upstream, calls, gateway) = shop();
     let mut visitor = gateway.client();
     visit(&calls, &mut visitor, &with_cookie("GET /p/1", "walked"), "");
-    let _crowd = crowd(&gateway, &calls);
+    let _filled = fill_queue(&gateway, &calls);
     let mut liar = gateway.sends(with_cookie("POST /pay", "made-up"));
     assert_eq!(reason(&liar.answer().unwrap()), "queue_full");
 }
@@ -124,7 +124,7 @@ fn a_made_up_cookie_pushes_nobody_out() {
 #[test]
 fn a_refused_request_proves_nothing() {
     let (_upstream, calls, gateway) = shop();
-    let _crowd = crowd(&gateway, &calls);
+    let _filled = fill_queue(&gateway, &calls);
     let mut liar = gateway.client();
     for request in ["GET /p/1", "GET /p/2", "POST /pay"] {
         liar.send(with_cookie(request, "liar"));
@@ -244,9 +244,9 @@ fn invented_cookies_take_nothing_from_a_session_that_has_proven_something() {
     };
     assert_eq!((evicted("fresh"), evicted("proven")), (51.0, 0.0));
     assert_eq!(gateway.metric("bywash_sessions_over_quota_total"), 51.0);
-    let told = admin(gateway.admin(), "/v1/sessions").text();
-    assert!(told.contains("\"proven\":1,"), "{told}");
-    let [_running, mut newcomer] = crowd(&gateway, &calls);
+    let text = admin(gateway.admin(), "/v1/sessions").text();
+    assert!(text.contains("\"proven\":1,"), "{text}");
+    let [_running, mut newcomer] = fill_queue(&gateway, &calls);
     buyer.send(with_cookie("POST /pay", "buyer"));
     assert_eq!(reason(&newcomer.answer().unwrap()), "pushed_out");
 }

@@ -235,8 +235,8 @@ fn a_body_that_waits_for_the_application_runs_while_a_slot_is_free() {
     let upstream = Upstream::script(|mut wire| {
         wire.head().unwrap();
         wire.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n");
-        let said = wire.bytes(4).unwrap();
-        wire.send(said);
+        let received = wire.bytes(4).unwrap();
+        wire.send(received);
     });
     let gateway = enforcing(&upstream, 1).start();
     let mut client = gateway.sends("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n");

@@ -107,7 +107,7 @@ fn leave(gateway: &Running, chance: &mut Chance, books: &Books) {
 
 #[test]
 fn a_crowd_leaves_nothing_behind_and_its_books_are_balanced() {
-    let gone_through = crowd("enforce", "enforce");
+    let gone_through = run_clients("enforce", "enforce");
     for outcome in ["served", "shed", "upstream_error"] {
         assert!(gone_through[outcome] > 0, "{gone_through:?}");
     }
@@ -115,12 +115,12 @@ fn a_crowd_leaves_nothing_behind_and_its_books_are_balanced() {
 
 #[test]
 fn a_crowd_that_is_partly_only_observed_leaves_nothing_behind_either() {
-    let gone_through = crowd("observe", "enforce");
+    let gone_through = run_clients("observe", "enforce");
     assert!(gone_through["served"] > 0, "{gone_through:?}");
 }
 
 /// Runs all clients. Returns the outcomes of the requests whose clients stayed.
-fn crowd(pages: &str, orders: &str) -> BTreeMap<String, u64> {
+fn run_clients(pages: &str, orders: &str) -> BTreeMap<String, u64> {
     let upstream = upstream();
     let gateway = Setup::before(&upstream)
         .limit(4)

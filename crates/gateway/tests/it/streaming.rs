@@ -79,19 +79,19 @@ fn a_large_upload_waits_for_an_upstream_that_does_not_read() {
 
 #[test]
 fn a_large_answer_waits_for_a_client_that_does_not_read() {
-    let (tell, told) = channel();
+    let (sender, receiver) = channel();
     let upstream = Upstream::script(move |mut wire| {
         wire.request().unwrap();
         wire.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {LARGE}\r\n\r\n"));
         impatient(&wire.stream);
         let held = pour(&mut wire.stream, 0, LARGE);
-        tell.send(held).unwrap();
+        sender.send(held).unwrap();
         patient(&wire.stream);
         pour(&mut wire.stream, held, LARGE);
     });
     let gateway = Setup::before(&upstream).start();
     let mut client = gateway.asks("/down");
-    let held = told.recv_timeout(BOUND).unwrap();
+    let held = receiver.recv_timeout(BOUND).unwrap();
     assert!(held < HELD, "{held} bytes were taken that nobody has read");
     assert_eq!(gateway.count("running"), 1);
     assert_eq!(client.head().unwrap().field("content-length"), Some(&*LARGE.to_string()));
@@ -152,11 +152,11 @@ fn an_answer_is_passed_on_while_it_is_made() {
 
 #[test]
 fn an_upload_is_passed_on_while_it_comes() {
-    let (tell, parts) = channel();
+    let (sender, parts) = channel();
     let upstream = Upstream::script(move |mut wire| {
         wire.head().unwrap();
         for _ in 0..3 {
-            tell.send(wire.bytes(4).unwrap()).unwrap();
+            sender.send(wire.bytes(4).unwrap()).unwrap();
         }
         wire.send(ok(""));
     });

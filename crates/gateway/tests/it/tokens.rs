@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use bywash_token::{Claims, Holder, Keys, LevelKeys, Mark, Moment, Secret, Secrets, open, seal};
+use bywash_token::{Claims, Holder, Keys, LevelKeys, Mark, Secret, Secrets, UnixTime, open, seal};
 use bywash_units::Span;
 
 use crate::http2::{Http2, request};
@@ -86,9 +86,9 @@ impl KeyFile {
     }
 }
 
-pub(crate) fn seconds_ago(seconds: u64) -> Moment {
+pub(crate) fn seconds_ago(seconds: u64) -> UnixTime {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64;
-    Moment::from_millis(now - seconds * 1000)
+    UnixTime::from_millis(now - seconds * 1000)
 }
 
 fn with_cookie(request: &str, cookie: &str) -> String {
@@ -359,10 +359,13 @@ fn an_error_and_what_a_cache_may_keep_bring_no_token() {
         let gateway = keys.shop(&upstream).start();
         let answer = gateway.sends(with_cookie("GET /p/1", "sid=1")).answer().unwrap();
         assert_eq!(token(&answer).is_some(), brings, "{head}");
-        let said = answer.all("cache-control").join(", ");
-        let is_private = said.contains("private") || said.contains("no-store");
-        assert!(!brings || is_private, "{head}: {said}");
-        assert!(brings || head.contains("Cache-Control") != said.is_empty(), "{head}: {said}");
+        let cache_control = answer.all("cache-control").join(", ");
+        let is_private = cache_control.contains("private") || cache_control.contains("no-store");
+        assert!(!brings || is_private, "{head}: {cache_control}");
+        assert!(
+            brings || head.contains("Cache-Control") != cache_control.is_empty(),
+            "{head}: {cache_control}"
+        );
     }
 }
 

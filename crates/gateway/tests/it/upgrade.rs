@@ -70,8 +70,8 @@ fn both_heads_say_what_the_connection_becomes() {
         ("sec-websocket-version", "13"),
         ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
     ] {
-        let said = request.all(name);
-        assert!(matches!(said[..], [said] if said.eq_ignore_ascii_case(value)), "{request:?}");
+        let values = request.all(name);
+        assert!(matches!(values[..], [only] if only.eq_ignore_ascii_case(value)), "{request:?}");
     }
     let answer = client.head().unwrap();
     assert_eq!(answer.start, "HTTP/1.1 101 Switching Protocols");
@@ -80,8 +80,8 @@ fn both_heads_say_what_the_connection_becomes() {
         ("upgrade", "websocket"),
         ("sec-websocket-accept", "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="),
     ] {
-        let said = answer.all(name);
-        assert!(matches!(said[..], [said] if said.eq_ignore_ascii_case(value)), "{answer:?}");
+        let values = answer.all(name);
+        assert!(matches!(values[..], [only] if only.eq_ignore_ascii_case(value)), "{answer:?}");
     }
 }
 

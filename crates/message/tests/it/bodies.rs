@@ -1,6 +1,6 @@
 //! Decoding bodies (RFC 9112 §6.3, §7.1).
 
-use bywash_message::{Decoder, Fault, Fields, Framing, Limits, Part};
+use bywash_message::{Decoder, Fields, Framing, Limits, ParseError, Part};
 
 use crate::{LIMITS, listed};
 
@@ -17,7 +17,7 @@ pub(crate) struct Body {
 pub(crate) fn decode<'a>(
     framing: Framing,
     pieces: impl IntoIterator<Item = &'a [u8]>,
-) -> Result<Body, Fault> {
+) -> Result<Body, ParseError> {
     decode_within(&LIMITS, framing, pieces)
 }
 
@@ -25,7 +25,7 @@ fn decode_within<'a>(
     limits: &Limits,
     framing: Framing,
     pieces: impl IntoIterator<Item = &'a [u8]>,
-) -> Result<Body, Fault> {
+) -> Result<Body, ParseError> {
     let mut decoder = Decoder::new(framing, limits);
     let mut body = Body::default();
     // The empty piece at the end makes a body end that needs no further byte.
@@ -58,7 +58,7 @@ fn decode_within<'a>(
     Ok(body)
 }
 
-fn chunks(bytes: impl AsRef<[u8]>) -> Result<Body, Fault> {
+fn chunks(bytes: impl AsRef<[u8]>) -> Result<Body, ParseError> {
     decode(Framing::Chunked, [bytes.as_ref()])
 }
 
@@ -111,10 +111,10 @@ fn a_body_that_breaks_off_is_a_fault_and_stays_one() {
         while !rest.is_empty() {
             rest = &rest[decoder.decode(rest).unwrap().0..];
         }
-        assert_eq!(decoder.closed(), Err(Fault::Body));
-        assert_eq!(decoder.decode(b"").map(|_| ()), Err(Fault::Body));
+        assert_eq!(decoder.closed(), Err(ParseError::Body));
+        assert_eq!(decoder.decode(b"").map(|_| ()), Err(ParseError::Body));
         assert!(!decoder.is_ended());
-        assert_eq!(decoder.closed(), Err(Fault::Body));
+        assert_eq!(decoder.closed(), Err(ParseError::Body));
     }
 }
 
@@ -168,7 +168,7 @@ fn broken_chunks_are_refused() {
         "0\r\nX: \0\r\n\r\n",
         "0\r\nTransfer_Encoding: y\r\n\r\n",
     ] {
-        assert_eq!(chunks(bytes), Err(Fault::Body), "{bytes:?}");
+        assert_eq!(chunks(bytes), Err(ParseError::Body), "{bytes:?}");
     }
     assert!(chunks("7fffffffffffffff\r\nabc").is_ok());
 }
@@ -177,12 +177,12 @@ fn broken_chunks_are_refused() {
 fn extensions_are_worth_no_more_than_their_chunks() {
     let chunk = |extension: usize| format!("1;{}\r\nx\r\n", "e".repeat(extension - 1));
     assert!(chunks(chunk(4096)).is_ok());
-    assert_eq!(chunks(chunk(4097)), Err(Fault::Body), "one alone");
-    assert_eq!(chunks(format!("1{}", " ".repeat(4097))), Err(Fault::Body));
+    assert_eq!(chunks(chunk(4097)), Err(ParseError::Body), "one alone");
+    assert_eq!(chunks(format!("1{}", " ".repeat(4097))), Err(ParseError::Body));
     // Each chunk allows for 18 bytes; together the chunks may exceed that by 16 KiB.
     assert!(chunks(chunk(18).repeat(10_000)).is_ok());
     assert!(chunks(chunk(19).repeat(16 * 1024)).is_ok());
-    assert_eq!(chunks(chunk(19).repeat(16 * 1024 + 1)), Err(Fault::Body));
+    assert_eq!(chunks(chunk(19).repeat(16 * 1024 + 1)), Err(ParseError::Body));
     // Senders of one-byte chunks are slow, but they are not attackers.
     assert!(chunks("1\r\nx\r\n".repeat(100_000)).is_ok());
 }
@@ -244,10 +244,10 @@ fn trailers_have_the_limits_of_a_head() {
         whole.map(|body| body.trailers.len())
     };
     assert_eq!(trailers("A: 1\r\nB: 2\r\n"), Ok(2));
-    assert_eq!(trailers("A: 1\r\nB: 23\r\n"), Err(Fault::Body));
-    assert_eq!(trailers("A:\r\nB:\r\nC:\r\n"), Err(Fault::Body));
+    assert_eq!(trailers("A: 1\r\nB: 23\r\n"), Err(ParseError::Body));
+    assert_eq!(trailers("A:\r\nB:\r\nC:\r\n"), Err(ParseError::Body));
     let endless = decode_within(&limits, Framing::Chunked, [&b"0\r\n"[..], &[b'x'; 100]]);
-    assert_eq!(endless, Err(Fault::Body));
+    assert_eq!(endless, Err(ParseError::Body));
 }
 
 #[test]

@@ -54,8 +54,8 @@ fn aliases_of_forwarded_fields_have_a_name_of_their_own() {
     )
     .unwrap()
     .fields;
-    let said: Vec<_> = fields.all(Name::ForwardedAlias).collect();
-    assert_eq!(said, [&b"1"[..], b"2", b"3", b"5", b"9", b"10"]);
+    let values: Vec<_> = fields.all(Name::ForwardedAlias).collect();
+    assert_eq!(values, [&b"1"[..], b"2", b"3", b"5", b"9", b"10"]);
     assert_eq!(fields.all(Name::XForwardedFor).collect::<Vec<_>>(), [b"4"]);
     for name in [Name::ForwardedAlias, Name::XForwardedFor, Name::Ours, Name::XForwardedOther] {
         assert!(fields.has(name), "{name:?}");

@@ -1,11 +1,11 @@
 //! The end of a message (RFC 9112 §6).
 
-use bywash_message::{Fault, Framing, Name, Response};
+use bywash_message::{Framing, Name, ParseError, Response};
 use http::{Method, StatusCode};
 
 use crate::{answer, answer_to, listed, old_with, with};
 
-fn framing(lines: &str) -> Result<Framing, Fault> {
+fn framing(lines: &str) -> Result<Framing, ParseError> {
     with(lines).map(|request| request.framing)
 }
 
@@ -39,11 +39,11 @@ fn a_length_is_one_number_said_once() {
         "99999999999999999999",
         "\u{663}",
     ] {
-        assert_eq!(length(value), Err(Fault::Framing), "{value:?}");
+        assert_eq!(length(value), Err(ParseError::Framing), "{value:?}");
     }
     let twice = |one, two| framing(&format!("Content-Length: {one}\r\nContent-Length: {two}\r\n"));
-    assert_eq!(twice(2, 3), Err(Fault::Framing));
-    assert_eq!(twice(2, 2), Err(Fault::Framing));
+    assert_eq!(twice(2, 3), Err(ParseError::Framing));
+    assert_eq!(twice(2, 2), Err(ParseError::Framing));
 }
 
 /// RFC 9112 §6.1.
@@ -66,12 +66,15 @@ fn a_transfer_coding_is_one_chunked_said_once() {
         "",
         "chunked\u{85}",
     ] {
-        assert_eq!(coded(value), Err(Fault::Framing), "{value:?}");
+        assert_eq!(coded(value), Err(ParseError::Framing), "{value:?}");
     }
     let line = "Transfer-Encoding: chunked\r\n";
-    assert_eq!(framing(&format!("{line}{line}")), Err(Fault::Framing));
-    assert_eq!(framing(&format!("{line}Transfer-Encoding: identity\r\n")), Err(Fault::Framing));
-    assert_eq!(framing(&format!("Transfer-Encoding:\r\n{line}")), Err(Fault::Framing));
+    assert_eq!(framing(&format!("{line}{line}")), Err(ParseError::Framing));
+    assert_eq!(
+        framing(&format!("{line}Transfer-Encoding: identity\r\n")),
+        Err(ParseError::Framing)
+    );
+    assert_eq!(framing(&format!("Transfer-Encoding:\r\n{line}")), Err(ParseError::Framing));
 }
 
 /// RFC 9112 §6.1: such a message is an attempt at request smuggling, or it is broken.
@@ -82,16 +85,16 @@ fn a_length_beside_a_transfer_coding_is_refused() {
         "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n",
         "Transfer-Encoding: chunked\r\nContent-Length: x\r\n",
     ] {
-        assert_eq!(framing(lines), Err(Fault::Framing), "{lines}");
-        assert_eq!(answer("200 OK", lines).unwrap_err(), Fault::Framing, "{lines}");
+        assert_eq!(framing(lines), Err(ParseError::Framing), "{lines}");
+        assert_eq!(answer("200 OK", lines).unwrap_err(), ParseError::Framing, "{lines}");
     }
 }
 
 /// RFC 9112 §6.1.
 #[test]
 fn http_1_0_has_no_transfer_coding() {
-    let fault = old_with("Transfer-Encoding: chunked\r\n").unwrap_err();
-    assert_eq!(fault, Fault::Framing);
+    let error = old_with("Transfer-Encoding: chunked\r\n").unwrap_err();
+    assert_eq!(error, ParseError::Framing);
 }
 
 /// CGI maps an alias to the same variable as the real field.
@@ -99,8 +102,8 @@ fn http_1_0_has_no_transfer_coding() {
 fn aliases_of_framing_are_refused() {
     for name in ["Content_Length", "content.length", "Transfer_Encoding", "TRANSFER.ENCODING"] {
         let line = format!("{name}: 0\r\n");
-        assert_eq!(framing(&line), Err(Fault::Framing), "{name}");
-        assert_eq!(answer("200 OK", &line).unwrap_err(), Fault::Framing, "{name}");
+        assert_eq!(framing(&line), Err(ParseError::Framing), "{name}");
+        assert_eq!(answer("200 OK", &line).unwrap_err(), ParseError::Framing, "{name}");
     }
     assert_eq!(framing("Content-Lengths: 0\r\n"), Ok(Framing::None));
 }
@@ -128,7 +131,7 @@ fn an_answer_ends_with_its_length_its_last_chunk_or_its_connection() {
         "Transfer-Encoding: gzip\r\n",
         "Transfer-Encoding: gzip, chunked\r\n",
     ] {
-        assert_eq!(framing(lines), Err(Fault::Framing), "{lines}");
+        assert_eq!(framing(lines), Err(ParseError::Framing), "{lines}");
     }
 }
 
@@ -144,13 +147,13 @@ fn an_answer_without_a_body_keeps_the_length_that_it_would_have_had() {
     let chunked = answer_to(&Method::HEAD, "200 OK", "Transfer-Encoding: chunked\r\n").unwrap();
     assert_eq!((chunked.framing, chunked.fields.len()), (Framing::None, 0));
     let twice = answer_to(&Method::HEAD, "200 OK", &format!("{length}{length}"));
-    assert_eq!(twice.unwrap_err(), Fault::Framing);
+    assert_eq!(twice.unwrap_err(), ParseError::Framing);
 }
 
 /// A body that the application sends nevertheless would be taken for the next response.
 #[test]
 fn a_connection_is_not_used_again_where_a_body_might_follow_that_there_must_not_be() {
-    let kept = |answer: Result<Response, Fault>| answer.unwrap().keep_alive;
+    let kept = |answer: Result<Response, ParseError>| answer.unwrap().keep_alive;
     for lines in ["", "Content-Length: 0\r\n", "Content-Length: 3\r\n"] {
         assert!(!kept(answer_to(&Method::HEAD, "200 OK", lines)), "{lines}");
         let none = lines != "Content-Length: 3\r\n";
@@ -169,8 +172,8 @@ fn a_204_and_a_1xx_have_neither_a_length_nor_a_transfer_coding() {
         let plain = answer_with("Content-Length: 0\r\nX: y\r\n").unwrap();
         assert_eq!(plain.framing, Framing::None);
         assert_eq!(listed(&plain.fields), ["X: y"]);
-        let fault = answer_with("Transfer-Encoding: chunked\r\n").unwrap_err();
-        assert_eq!(fault, Fault::Framing, "{status}");
+        let error = answer_with("Transfer-Encoding: chunked\r\n").unwrap_err();
+        assert_eq!(error, ParseError::Framing, "{status}");
     }
     assert_eq!(answer("204", "").unwrap().status, StatusCode::NO_CONTENT);
 }

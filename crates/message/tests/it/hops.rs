@@ -1,6 +1,6 @@
 //! Fields that belong to one connection (RFC 9110 §7.6.1).
 
-use bywash_message::{Fault, Fields};
+use bywash_message::{Fields, ParseError};
 
 use crate::{answer, answer_to, listed, with};
 
@@ -73,7 +73,7 @@ fn a_request_cannot_have_fields_removed_that_matter() {
             format!("Connection: close, {name}\r\n"),
             format!("Connection: x\r\nConnection: ,{name},\r\n"),
         ] {
-            assert_eq!(with(&lines).unwrap_err(), Fault::Nominated, "{lines}");
+            assert_eq!(with(&lines).unwrap_err(), ParseError::Nominated, "{lines}");
         }
     }
 }
@@ -82,9 +82,9 @@ fn a_request_cannot_have_fields_removed_that_matter() {
 fn as_many_options_as_nobody_needs_are_refused() {
     let options = |count: usize| format!("Connection: {}\r\n", vec!["x"; count].join(","));
     assert!(with(&options(32)).is_ok());
-    assert_eq!(with(&options(33)).unwrap_err(), Fault::Nominated);
-    assert_eq!(with(&options(32).repeat(2)).unwrap_err(), Fault::Nominated);
-    assert_eq!(answer("200 OK", &options(33)).unwrap_err(), Fault::Nominated);
+    assert_eq!(with(&options(33)).unwrap_err(), ParseError::Nominated);
+    assert_eq!(with(&options(32).repeat(2)).unwrap_err(), ParseError::Nominated);
+    assert_eq!(answer("200 OK", &options(33)).unwrap_err(), ParseError::Nominated);
 }
 
 #[test]

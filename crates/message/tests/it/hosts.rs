@@ -1,19 +1,19 @@
 //! The host of a request (RFC 9112 §3.2), and the four forms of a target.
 
-use bywash_message::{Fault, Name};
+use bywash_message::{Name, ParseError};
 
 use crate::{listed, request};
 
-fn ask(target: &str, lines: &str) -> Result<bywash_message::Request, Fault> {
+fn ask(target: &str, lines: &str) -> Result<bywash_message::Request, ParseError> {
     request(format!("GET {target} HTTP/1.1\r\n{lines}\r\n"))
 }
 
 /// RFC 9112 §3.2.
 #[test]
 fn a_request_of_1_1_has_one_host() {
-    assert_eq!(ask("/", "").unwrap_err(), Fault::Host);
-    assert_eq!(ask("/", "Host: a\r\nHost: a\r\n").unwrap_err(), Fault::Host);
-    assert_eq!(ask("/", "Host: a\r\nX: y\r\nhOST: b\r\n").unwrap_err(), Fault::Host);
+    assert_eq!(ask("/", "").unwrap_err(), ParseError::Host);
+    assert_eq!(ask("/", "Host: a\r\nHost: a\r\n").unwrap_err(), ParseError::Host);
+    assert_eq!(ask("/", "Host: a\r\nX: y\r\nhOST: b\r\n").unwrap_err(), ParseError::Host);
 }
 
 #[test]
@@ -22,7 +22,7 @@ fn a_request_of_1_0_may_be_without_one() {
     let without = old("").unwrap();
     assert!(without.authority.is_empty() && !without.fields.has(Name::Host));
     assert_eq!(&old("Host: a\r\n").unwrap().authority[..], b"a");
-    assert_eq!(old("Host: a\r\nHost: a\r\n").unwrap_err(), Fault::Host);
+    assert_eq!(old("Host: a\r\nHost: a\r\n").unwrap_err(), ParseError::Host);
 }
 
 /// RFC 3986 §3.2.2 without user information (RFC 9110 §4.2.4).
@@ -84,8 +84,8 @@ fn a_host_is_a_name_or_an_address_and_perhaps_a_port() {
         "a..b",
         "a..",
     ] {
-        let fault = ask("/", &format!("Host: {host}\r\n")).unwrap_err();
-        assert_eq!(fault, Fault::Host, "{host}");
+        let error = ask("/", &format!("Host: {host}\r\n")).unwrap_err();
+        assert_eq!(error, ParseError::Host, "{host}");
     }
 }
 
@@ -109,10 +109,10 @@ fn an_absolute_target_must_agree_with_host() {
         ("http://", ""),
         ("http:///x", ""),
     ] {
-        assert_eq!(target(raw, host), Err(Fault::Host), "{raw} {host}");
+        assert_eq!(target(raw, host), Err(ParseError::Host), "{raw} {host}");
     }
-    assert_eq!(ask("http://a/", "").unwrap_err(), Fault::Host);
-    assert_eq!(target("http://a#b", "a"), Err(Fault::Path));
+    assert_eq!(ask("http://a/", "").unwrap_err(), ParseError::Host);
+    assert_eq!(target("http://a#b", "a"), Err(ParseError::Path));
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn an_absolute_target_of_1_0_stands_for_a_missing_host() {
 fn a_target_in_another_form_is_none() {
     for target in ["a", "a:80", "ftp://a/", "http:a", "http:/a", "?x", "**", "a/b", "://a/", "http"]
     {
-        assert_eq!(ask(target, "Host: a\r\n").unwrap_err(), Fault::Syntax, "{target}");
+        assert_eq!(ask(target, "Host: a\r\n").unwrap_err(), ParseError::Syntax, "{target}");
     }
 }
 
@@ -143,5 +143,5 @@ fn only_options_asks_about_the_whole_server() {
     assert_eq!(options("http://a/").path(), "/");
     assert!(!options("/").is_asterisk() && !options("/*").is_asterisk());
     assert_eq!(options("http://a?x").path_and_query(), "/?x");
-    assert_eq!(ask("*", "Host: a\r\n").unwrap_err(), Fault::Syntax);
+    assert_eq!(ask("*", "Host: a\r\n").unwrap_err(), ParseError::Syntax);
 }

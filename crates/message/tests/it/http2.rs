@@ -1,11 +1,11 @@
 //! Messages that arrive over HTTP/2 (RFC 9113 §8), and fields that are sent over it.
 
-use bywash_message::{Fault, Fields, Framing, Limits, Name, Request, Response};
+use bywash_message::{Fields, Framing, Limits, Name, ParseError, Request, Response};
 use http::{HeaderMap, Method, StatusCode, Version};
 
 use crate::{LIMITS, listed, with};
 
-fn ask(uri: &str, fields: &[(&str, &str)], ends: bool) -> Result<Request, Fault> {
+fn ask(uri: &str, fields: &[(&str, &str)], ends: bool) -> Result<Request, ParseError> {
     let mut request = http::Request::builder().method("POST").uri(uri);
     for (name, value) in fields {
         request = request.header(*name, *value);
@@ -18,7 +18,7 @@ fn answer(
     status: u16,
     fields: &[(&str, &str)],
     ends: bool,
-) -> Result<Response, Fault> {
+) -> Result<Response, ParseError> {
     let mut answer = http::Response::builder().status(status);
     for (name, value) in fields {
         answer = answer.header(*name, *value);
@@ -46,11 +46,11 @@ fn a_length_must_agree_with_the_end() {
     assert_eq!(framing(&[], true), Ok(Framing::None));
     assert_eq!(framing(&[("content-length", "0")], true), Ok(Framing::Length(0)));
     assert_eq!(framing(&[("content-length", "3")], false), Ok(Framing::Length(3)));
-    assert_eq!(framing(&[("content-length", "3")], true), Err(Fault::Framing));
-    assert_eq!(framing(&[("content-length", "x")], false), Err(Fault::Framing));
+    assert_eq!(framing(&[("content-length", "3")], true), Err(ParseError::Framing));
+    assert_eq!(framing(&[("content-length", "x")], false), Err(ParseError::Framing));
     let twice = [("content-length", "3"), ("content-length", "3")];
-    assert_eq!(framing(&twice, false), Err(Fault::Framing));
-    assert_eq!(framing(&[("content_length", "3")], false), Err(Fault::Framing));
+    assert_eq!(framing(&twice, false), Err(ParseError::Framing));
+    assert_eq!(framing(&[("content_length", "3")], false), Err(ParseError::Framing));
     let length = ask("http://a/", &[("content-length", "3")], false).unwrap();
     assert!(!length.fields.has(Name::ContentLength));
 }
@@ -64,11 +64,11 @@ fn the_authority_stands_for_host_and_must_agree_with_it() {
     let a = || Ok((b"a".to_vec(), vec!["host: a".to_owned()]));
     assert_eq!(hosts("/", &[("host", "a")]), a());
     assert_eq!(hosts("http://A/", &[("host", "a")]), a());
-    assert_eq!(hosts("http://b/", &[("host", "a")]), Err(Fault::Host));
-    assert_eq!(hosts("http://a:80/", &[("host", "a")]), Err(Fault::Host));
-    assert_eq!(hosts("http://u@a/", &[]), Err(Fault::Host));
-    assert_eq!(hosts("/", &[]), Err(Fault::Host));
-    assert_eq!(hosts("/", &[("host", "a"), ("host", "a")]), Err(Fault::Host));
+    assert_eq!(hosts("http://b/", &[("host", "a")]), Err(ParseError::Host));
+    assert_eq!(hosts("http://a:80/", &[("host", "a")]), Err(ParseError::Host));
+    assert_eq!(hosts("http://u@a/", &[]), Err(ParseError::Host));
+    assert_eq!(hosts("/", &[]), Err(ParseError::Host));
+    assert_eq!(hosts("/", &[("host", "a"), ("host", "a")]), Err(ParseError::Host));
 }
 
 /// RFC 9113 §8.2.2.
@@ -81,12 +81,12 @@ fn fields_of_a_connection_make_a_message_malformed() {
         ("transfer-encoding", "chunked"),
         ("upgrade", "websocket"),
     ] {
-        assert_eq!(ask("http://a/", &[field], true).unwrap_err(), Fault::Syntax, "{field:?}");
-        let fault = answer(&Method::GET, 200, &[field], true).unwrap_err();
-        assert_eq!(fault, Fault::Syntax, "{field:?}");
+        assert_eq!(ask("http://a/", &[field], true).unwrap_err(), ParseError::Syntax, "{field:?}");
+        let error = answer(&Method::GET, 200, &[field], true).unwrap_err();
+        assert_eq!(error, ParseError::Syntax, "{field:?}");
     }
     for te in ["gzip", "trailers, gzip", ""] {
-        assert_eq!(ask("http://a/", &[("te", te)], true).unwrap_err(), Fault::Syntax, "{te}");
+        assert_eq!(ask("http://a/", &[("te", te)], true).unwrap_err(), ParseError::Syntax, "{te}");
     }
 }
 
@@ -96,7 +96,7 @@ fn space_around_a_value_makes_a_message_malformed() {
     for value in [" x", "x ", "\tx", "x\t", " "] {
         assert_eq!(
             ask("http://a/", &[("x", value)], true).unwrap_err(),
-            Fault::Syntax,
+            ParseError::Syntax,
             "{value:?}"
         );
     }
@@ -115,18 +115,18 @@ fn the_rules_of_requests_hold() {
     let fields = [("expect", "100-continue")];
     assert!(ask("http://a/", &fields, false).unwrap().expects_continue);
     assert!(!ask("http://a/", &fields, true).unwrap().expects_continue);
-    assert_eq!(ask("http://a/", &[("expect", "x")], true).unwrap_err(), Fault::Expectation);
-    assert_eq!(ask("http://a/%00", &[], true).unwrap_err(), Fault::Path);
-    assert_eq!(ask("http://a/..", &[], true).unwrap_err(), Fault::Path);
-    assert_eq!(ask("ftp://a/", &[], true).unwrap_err(), Fault::Syntax);
-    assert_eq!(ask("*", &[("host", "a")], true).unwrap_err(), Fault::Syntax);
+    assert_eq!(ask("http://a/", &[("expect", "x")], true).unwrap_err(), ParseError::Expectation);
+    assert_eq!(ask("http://a/%00", &[], true).unwrap_err(), ParseError::Path);
+    assert_eq!(ask("http://a/..", &[], true).unwrap_err(), ParseError::Path);
+    assert_eq!(ask("ftp://a/", &[], true).unwrap_err(), ParseError::Syntax);
+    assert_eq!(ask("*", &[("host", "a")], true).unwrap_err(), ParseError::Syntax);
     let of_method = |length: usize| {
         let request = http::Request::builder().method(&*"X".repeat(length)).uri("http://a/");
         Request::from_h2(request.body(()).unwrap().into_parts().0, true, &LIMITS).map(|_| ())
     };
-    assert_eq!((of_method(32), of_method(33)), (Ok(()), Err(Fault::Syntax)));
+    assert_eq!((of_method(32), of_method(33)), (Ok(()), Err(ParseError::Syntax)));
     let connect = http::Request::connect("a:80").body(()).unwrap().into_parts().0;
-    assert_eq!(Request::from_h2(connect, false, &LIMITS).unwrap_err(), Fault::Method);
+    assert_eq!(Request::from_h2(connect, false, &LIMITS).unwrap_err(), ParseError::Method);
     let options = http::Request::options("*").header("host", "a").body(()).unwrap().into_parts().0;
     assert!(Request::from_h2(options, true, &LIMITS).unwrap().target.is_asterisk());
 }
@@ -142,11 +142,11 @@ fn the_limits_hold() {
         Request::from_h2(request.body(()).unwrap().into_parts().0, true, &limits).map(|_| ())
     };
     assert_eq!(ask("http://a/abc", &[]), Ok(()));
-    assert_eq!(ask("http://a/abcd", &[]), Err(Fault::UriTooLong));
+    assert_eq!(ask("http://a/abcd", &[]), Err(ParseError::UriTooLong));
     assert_eq!(ask("http://a/", &[("x", ""), ("x", "")]), Ok(()));
-    assert_eq!(ask("http://a/", &[("x", ""), ("x", ""), ("x", "")]), Err(Fault::HeadTooLarge));
+    assert_eq!(ask("http://a/", &[("x", ""), ("x", ""), ("x", "")]), Err(ParseError::HeadTooLarge));
     assert_eq!(ask("http://a/", &[("x", &"y".repeat(15))]), Ok(()));
-    assert_eq!(ask("http://a/", &[("x", &"y".repeat(16))]), Err(Fault::HeadTooLarge));
+    assert_eq!(ask("http://a/", &[("x", &"y".repeat(16))]), Err(ParseError::HeadTooLarge));
 }
 
 #[test]
@@ -158,10 +158,10 @@ fn an_answer_has_an_end_that_http_1_can_write() {
     assert_eq!(get(200, &[], false), Ok(Framing::Chunked));
     assert_eq!(get(200, &[], true), Ok(Framing::Length(0)));
     assert_eq!(get(200, &length, false), Ok(Framing::Length(3)));
-    assert_eq!(get(200, &length, true), Err(Fault::Framing));
+    assert_eq!(get(200, &length, true), Err(ParseError::Framing));
     assert_eq!(get(304, &length, true), Ok(Framing::None));
     assert_eq!(get(204, &length, true), Ok(Framing::None));
-    assert_eq!(get(600, &[], true), Err(Fault::Syntax));
+    assert_eq!(get(600, &[], true), Err(ParseError::Syntax));
     let head = answer(&Method::HEAD, 200, &length, true).unwrap();
     assert_eq!(
         (head.framing, listed(&head.fields)),

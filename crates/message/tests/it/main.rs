@@ -17,27 +17,27 @@ mod requests;
 mod responses;
 mod written;
 
-use bywash_message::{Fault, Fields, Limits, Request, Response};
+use bywash_message::{Fields, Limits, ParseError, Request, Response};
 
 /// The default limits of the gateway.
 pub(crate) const LIMITS: Limits = Limits { target: 8 * 1024, fields: 100, bytes: 16 * 1024 };
 
-pub(crate) fn request(head: impl AsRef<[u8]>) -> Result<Request, Fault> {
+pub(crate) fn request(head: impl AsRef<[u8]>) -> Result<Request, ParseError> {
     Request::parse(head.as_ref(), &LIMITS)
 }
 
 /// Parses a request for `/` with a `Host` and these lines, each with its line end.
-pub(crate) fn with(lines: &str) -> Result<Request, Fault> {
+pub(crate) fn with(lines: &str) -> Result<Request, ParseError> {
     request(format!("GET / HTTP/1.1\r\nHost: a\r\n{lines}\r\n"))
 }
 
 /// Parses the same request in HTTP/1.0.
-pub(crate) fn old_with(lines: &str) -> Result<Request, Fault> {
+pub(crate) fn old_with(lines: &str) -> Result<Request, ParseError> {
     request(format!("GET / HTTP/1.0\r\nHost: a\r\n{lines}\r\n"))
 }
 
 /// Parses a response to a GET with these lines.
-pub(crate) fn answer(status: &str, lines: &str) -> Result<Response, Fault> {
+pub(crate) fn answer(status: &str, lines: &str) -> Result<Response, ParseError> {
     answer_to(&http::Method::GET, status, lines)
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn answer_to(
     asked: &http::Method,
     status: &str,
     lines: &str,
-) -> Result<Response, Fault> {
+) -> Result<Response, ParseError> {
     Response::parse(format!("HTTP/1.1 {status}\r\n{lines}\r\n").as_bytes(), asked, &LIMITS)
 }
 

@@ -1,8 +1,8 @@
 //! The canonical form of a path (RFC 3986 §6.2.2).
 
-use bywash_message::{Fault, Target};
+use bywash_message::{ParseError, Target};
 
-fn canonical(raw: &str) -> Result<String, Fault> {
+fn canonical(raw: &str) -> Result<String, ParseError> {
     Target::canonical(raw.as_bytes()).map(|target| target.path_and_query().to_owned())
 }
 
@@ -14,7 +14,7 @@ fn becomes(cases: &[(&str, &str)]) {
 
 fn is_refused(cases: &[&str]) {
     for raw in cases {
-        assert_eq!(canonical(raw), Err(Fault::Path), "{raw:?}");
+        assert_eq!(canonical(raw), Err(ParseError::Path), "{raw:?}");
     }
 }
 
@@ -133,6 +133,6 @@ fn a_query_holds_no_controls_and_nothing_beyond_ascii() {
 #[test]
 fn what_does_not_begin_with_a_slash_is_no_path() {
     for raw in ["", "a", "?x", "*", "%2f", "http://a/"] {
-        assert_eq!(canonical(raw), Err(Fault::Syntax), "{raw}");
+        assert_eq!(canonical(raw), Err(ParseError::Syntax), "{raw}");
     }
 }

@@ -30,7 +30,7 @@ fn end_in_pieces(bytes: &[u8], cuts: &[usize], limits: &Limits) -> Result<Option
         match head.end(&bytes[..*cut], limits) {
             Ok(None) => {}
             Ok(end) => return Ok(end),
-            Err(fault) => return Err(fault as u8),
+            Err(error) => return Err(error as u8),
         }
     }
     Ok(None)

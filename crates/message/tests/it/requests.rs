@@ -1,7 +1,7 @@
 //! Request lines and field lines (RFC 9112 §2–§5), and the properties that a request derives from
 //! them.
 
-use bywash_message::{Fault, Framing, Limits, Request};
+use bywash_message::{Framing, Limits, ParseError, Request};
 use http::{Method, Version};
 
 use crate::{listed, old_with, request, with};
@@ -27,7 +27,10 @@ fn a_plain_request_is_understood() {
 #[test]
 fn one_empty_line_before_the_request_line_is_skipped() {
     assert!(request("\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n").is_ok());
-    assert_eq!(request("\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap_err(), Fault::Syntax);
+    assert_eq!(
+        request("\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap_err(),
+        ParseError::Syntax
+    );
 }
 
 /// RFC 9112 §3: exactly one space between the parts.
@@ -48,7 +51,7 @@ fn a_request_line_has_three_parts_and_one_space_between_them() {
         "/ HTTP/1.1",
     ] {
         let head = format!("{line}\r\nHost: a\r\n\r\n");
-        assert_eq!(request(head).unwrap_err(), Fault::Syntax, "{line:?}");
+        assert_eq!(request(head).unwrap_err(), ParseError::Syntax, "{line:?}");
     }
 }
 
@@ -60,7 +63,7 @@ fn a_method_is_a_token_of_at_most_32_bytes() {
         assert_eq!(ask(method).unwrap().method.as_str(), method);
     }
     for method in ["G(T", "GET:", "G\u{e4}T", "G\0T", "\"GET\"", &"X".repeat(33)] {
-        assert_eq!(ask(method).unwrap_err(), Fault::Syntax, "{method:?}");
+        assert_eq!(ask(method).unwrap_err(), ParseError::Syntax, "{method:?}");
     }
 }
 
@@ -68,7 +71,7 @@ fn a_method_is_a_token_of_at_most_32_bytes() {
 fn connect_is_refused_whatever_it_asks_for() {
     for target in ["shop.example:80", "/", "*", "http://a/"] {
         let head = format!("CONNECT {target} HTTP/1.1\r\nHost: a\r\n\r\n");
-        assert_eq!(request(head).unwrap_err(), Fault::Method);
+        assert_eq!(request(head).unwrap_err(), ParseError::Method);
     }
     assert!(request("connect / HTTP/1.1\r\nHost: a\r\n\r\n").is_ok(), "another method");
 }
@@ -79,11 +82,11 @@ fn versions_other_than_1_0_and_1_1_are_told_from_no_version_at_all() {
     let ask = |version: &str| request(format!("GET / {version}\r\nHost: a\r\n\r\n"));
     assert_eq!(ask("HTTP/1.0").unwrap().version, Version::HTTP_10);
     for version in ["HTTP/1.2", "HTTP/2.0", "HTTP/0.9", "HTTP/9.9"] {
-        assert_eq!(ask(version).unwrap_err(), Fault::Version, "{version}");
+        assert_eq!(ask(version).unwrap_err(), ParseError::Version, "{version}");
     }
     for version in ["HTTP/11", "HTTP/1.10", "http/1.1", "HTTP/1", "HTTP/2", "HTTPS/1.1", "HTTP/1.x"]
     {
-        assert_eq!(ask(version).unwrap_err(), Fault::Syntax, "{version}");
+        assert_eq!(ask(version).unwrap_err(), ParseError::Syntax, "{version}");
     }
 }
 
@@ -111,7 +114,7 @@ fn a_field_line_has_one_form() {
         "X: y",
         "\n",
     ] {
-        assert_eq!(with(lines).unwrap_err(), Fault::Syntax, "{lines:?}");
+        assert_eq!(with(lines).unwrap_err(), ParseError::Syntax, "{lines:?}");
     }
 }
 
@@ -137,16 +140,16 @@ fn limits_are_the_largest_that_is_accepted() {
     let limits = Limits { target: 4, fields: 3, bytes: 30 };
     let ask = |head: &str| Request::parse(head.as_bytes(), &limits).map(|_| ());
     assert_eq!(ask("GET /abc HTTP/1.1\r\nHost: a\r\n\r\n"), Ok(()));
-    assert_eq!(ask("GET /abcd HTTP/1.1\r\nHost: a\r\n\r\n"), Err(Fault::UriTooLong));
+    assert_eq!(ask("GET /abcd HTTP/1.1\r\nHost: a\r\n\r\n"), Err(ParseError::UriTooLong));
     assert_eq!(ask("GET / HTTP/1.1\r\nHost: a\r\nX:\r\nX:\r\n\r\n"), Ok(()));
     assert_eq!(
         ask("GET / HTTP/1.1\r\nHost: a\r\nX:\r\nX:\r\nX:\r\n\r\n"),
-        Err(Fault::HeadTooLarge)
+        Err(ParseError::HeadTooLarge)
     );
     // 9 bytes of Host with its line end, 21 of X.
     let field = |length| format!("GET / HTTP/1.1\r\nHost: a\r\nX:{}\r\n\r\n", "y".repeat(length));
     assert_eq!(ask(&field(17)), Ok(()));
-    assert_eq!(ask(&field(18)), Err(Fault::HeadTooLarge));
+    assert_eq!(ask(&field(18)), Err(ParseError::HeadTooLarge));
 }
 
 /// RFC 9112 §9.3.
@@ -177,7 +180,7 @@ fn an_expectation_is_100_continue_or_refused() {
         "Expect: 100-continue, foo\r\n",
         "Expect: 100-continue\r\nExpect: x\r\n",
     ] {
-        assert_eq!(asked(lines).unwrap_err(), Fault::Expectation, "{lines}");
+        assert_eq!(asked(lines).unwrap_err(), ParseError::Expectation, "{lines}");
     }
     assert!(!with("Expect: 100-continue\r\n").unwrap().expects_continue, "there is no body");
     let empty = "Content-Length: 0\r\nExpect: 100-continue\r\n";

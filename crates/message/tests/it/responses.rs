@@ -1,11 +1,11 @@
 //! Status lines (RFC 9112 §4) and the persistence of the connection of a response.
 
-use bywash_message::{Fault, Framing, Limits, Response};
+use bywash_message::{Framing, Limits, ParseError, Response};
 use http::{Method, Version};
 
 use crate::{LIMITS, answer};
 
-fn parse(head: &[u8]) -> Result<Response, Fault> {
+fn parse(head: &[u8]) -> Result<Response, ParseError> {
     Response::parse(head, &Method::GET, &LIMITS)
 }
 
@@ -51,17 +51,17 @@ fn a_status_line_has_one_form() {
         " HTTP/1.1 200 OK",
         "ICY 200 OK",
     ] {
-        let fault = parse(format!("{line}\r\n\r\n").as_bytes()).unwrap_err();
-        assert_eq!(fault, Fault::Syntax, "{line:?}");
+        let error = parse(format!("{line}\r\n\r\n").as_bytes()).unwrap_err();
+        assert_eq!(error, ParseError::Syntax, "{line:?}");
     }
-    assert_eq!(parse(b"HTTP/2.0 200 OK\r\n\r\n").unwrap_err(), Fault::Version);
-    assert_eq!(parse(b"HTTP/1.2 200 OK\r\n\r\n").unwrap_err(), Fault::Version);
+    assert_eq!(parse(b"HTTP/2.0 200 OK\r\n\r\n").unwrap_err(), ParseError::Version);
+    assert_eq!(parse(b"HTTP/1.2 200 OK\r\n\r\n").unwrap_err(), ParseError::Version);
 }
 
 /// RFC 9112 §2.2 allows an empty line before requests only.
 #[test]
 fn nothing_is_skipped_before_an_answer() {
-    assert_eq!(parse(b"\r\nHTTP/1.1 200 OK\r\n\r\n").unwrap_err(), Fault::Syntax);
+    assert_eq!(parse(b"\r\nHTTP/1.1 200 OK\r\n\r\n").unwrap_err(), ParseError::Syntax);
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn bare_line_ends_and_folded_lines_are_refused() {
         b"HTTP/1.1 200 O\rK\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nX: y\r\n",
     ] {
-        assert_eq!(parse(head).unwrap_err(), Fault::Syntax, "{:?}", head.escape_ascii());
+        assert_eq!(parse(head).unwrap_err(), ParseError::Syntax, "{:?}", head.escape_ascii());
     }
 }
 
@@ -83,11 +83,11 @@ fn an_answer_has_limits_too() {
     let limits = Limits { target: 20, fields: 1, bytes: 8 };
     let ask = |head: &str| Response::parse(head.as_bytes(), &Method::GET, &limits).map(|_| ());
     assert_eq!(ask("HTTP/1.1 200 OK\r\nX: yyy\r\n\r\n"), Ok(()));
-    assert_eq!(ask("HTTP/1.1 200 OK\r\nX: yyyy\r\n\r\n"), Err(Fault::HeadTooLarge));
-    assert_eq!(ask("HTTP/1.1 200 OK\r\nX:\r\nX:\r\n\r\n"), Err(Fault::HeadTooLarge));
+    assert_eq!(ask("HTTP/1.1 200 OK\r\nX: yyyy\r\n\r\n"), Err(ParseError::HeadTooLarge));
+    assert_eq!(ask("HTTP/1.1 200 OK\r\nX:\r\nX:\r\n\r\n"), Err(ParseError::HeadTooLarge));
     let reason = |length| format!("HTTP/1.1 200 {}\r\n\r\n", "x".repeat(length));
     assert_eq!(ask(&reason(20 + 42 - 13)), Ok(()));
-    assert_eq!(ask(&reason(20 + 43 - 13)), Err(Fault::HeadTooLarge));
+    assert_eq!(ask(&reason(20 + 43 - 13)), Err(ParseError::HeadTooLarge));
 }
 
 /// RFC 9112 §9.3.

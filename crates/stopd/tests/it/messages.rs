@@ -91,10 +91,10 @@ fn who_speaks_for_himself_stops_what_he_has_leased_and_is_not_remembered() {
     assert_eq!(one.hear(), "2 OK cancelled=1 spared=0");
     assert_eq!(other.ask("3 LEASE r1 self 8"), "3 OK");
     other.say("4 STOP r1 client_left");
-    let mut told = [other.hear(), other.hear(), other.hear()];
-    told.sort();
+    let mut lines = [other.hear(), other.hear(), other.hear()];
+    lines.sort();
     assert_eq!(
-        told,
+        lines,
         ["0 STOPPED r1 client_left 7", "0 STOPPED r1 client_left 8", "4 OK cancelled=3 spared=0"]
     );
 }
@@ -184,7 +184,7 @@ s.sendall(b'1 ' + sys.argv[2].encode() + b'\\n')
 f = s.makefile(); print(f.readline() + f.readline(), end='')";
     let socket = site.daemon.socket();
     std::os::unix::fs::chown(socket.parent().unwrap(), Some(65_534), None).unwrap_or_default();
-    for (said, answer) in [
+    for (message, answer) in [
         ("STOP r client_left", "1 ERR forbidden add this user to sentry.stops\n"),
         ("STOP r client_left scope=own", "1 ERR forbidden add this user to sentry.leases\n"),
         ("LEASE r self 1", "1 ERR forbidden add this user to sentry.leases\n"),
@@ -202,13 +202,13 @@ f = s.makefile(); print(f.readline() + f.readline(), end='')";
                 program,
             ])
             .arg(socket)
-            .arg(said)
+            .arg(message)
             .stderr(Stdio::null())
             .output();
         match asked {
             // The connection is then closed, because a user without rights can send nothing else.
-            Ok(told) if told.status.success() => {
-                assert_eq!(String::from_utf8(told.stdout).unwrap(), answer);
+            Ok(output) if output.status.success() => {
+                assert_eq!(String::from_utf8(output.stdout).unwrap(), answer);
             }
             _ => println!("NOT TESTED: only root can be another user, with setpriv and python3"),
         }

@@ -16,17 +16,17 @@ fn refused(pair: &Pair) -> TlsError {
     let served = server(&[authority.issue("good", &["good.test"])], true).unwrap();
     let pairs = std::slice::from_ref(pair);
     let error = check(pairs).expect_err("check must refuse");
-    let said = error.to_string();
-    assert_eq!(server(pairs, true).unwrap_err().to_string(), said);
-    assert_eq!(served.reload(pairs).unwrap_err().to_string(), said);
+    let text = error.to_string();
+    assert_eq!(server(pairs, true).unwrap_err().to_string(), text);
+    assert_eq!(served.reload(pairs).unwrap_err().to_string(), text);
     error
 }
 
 #[track_caller]
 fn says(error: &TlsError, path: &Path, remedy: &str) {
-    let said = error.to_string();
-    assert!(said.contains(path.to_str().unwrap()), "{said}");
-    assert!(said.contains(remedy), "{said}");
+    let text = error.to_string();
+    assert!(text.contains(path.to_str().unwrap()), "{text}");
+    assert!(text.contains(remedy), "{text}");
 }
 
 #[test]

@@ -28,7 +28,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use bywash_lease::{Answer, DatabaseName, Fault, Message, Order, RequestId};
+use bywash_lease::{Answer, DatabaseName, Message, Order, Refusal, RequestId};
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use bywash_database::DbError;
@@ -157,8 +157,8 @@ impl LeaseClient {
                 return Ok(lease);
             }
             Ok(Answer::Stopped(_)) => DbError::Cancelled,
-            Ok(Answer::Refused(Fault::Taken, _)) => DbError::Taken,
-            Ok(Answer::Refused(..) | Answer::Cancelled { .. } | Answer::Told { .. })
+            Ok(Answer::Refused(Refusal::Taken, _)) => DbError::Taken,
+            Ok(Answer::Refused(..) | Answer::Cancelled { .. } | Answer::StopWork { .. })
             | Err(NoAnswer::NotSent) => return Ok(lease),
         };
         lease.forget();
@@ -177,7 +177,7 @@ impl Lease<'_> {
             connection: self.connection,
         };
         let (_, answer) = self.client.shared.exchange(order, Some(announced_in));
-        matches!(answer, Ok(Answer::Done | Answer::Refused(Fault::NotLeased, _)))
+        matches!(answer, Ok(Answer::Done | Answer::Refused(Refusal::NotLeased, _)))
     }
 
     fn forget(&self) {
@@ -250,7 +250,7 @@ impl Shared {
     fn receive(&self, text: &str) {
         let Ok((number, answer)) = Answer::parse(text) else { return };
         let mut state = self.lock();
-        if let Answer::Told { request, .. } = &answer {
+        if let Answer::StopWork { request, .. } = &answer {
             for ((own, _), stop) in &state.stops {
                 if own == request {
                     stop.store(true, Ordering::Relaxed);

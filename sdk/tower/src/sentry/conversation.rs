@@ -146,7 +146,7 @@ impl Speaker {
     fn hear(&mut self, line: &str) -> bool {
         let Ok((number, answer)) = Answer::parse(line) else { return false };
         match answer {
-            Answer::Told { reason, connection, .. } => {
+            Answer::StopWork { reason, connection, .. } => {
                 if let Some(told) = self.own.remove(&connection) {
                     let _ = told.send(Reason::of_line(reason));
                 }

@@ -10,7 +10,7 @@ use bywash_message::Framing;
 use http::StatusCode;
 
 use super::super::linger::Linger;
-use super::super::pace::Pace;
+use super::super::minimum_rate::MinimumRate;
 use super::super::{Handler, Phase};
 use super::{After, Asked, Conn};
 use crate::io::body::Piece;
@@ -132,7 +132,8 @@ impl Conn {
         framing: Framing,
     ) -> Result<(), Broken> {
         let chunked = framing == Framing::Chunked;
-        let (mut pace, mut ended, mut broken) = (Pace::new(handler.body_rate()), false, false);
+        let (mut minimum_rate, mut ended, mut broken) =
+            (MinimumRate::new(handler.body_rate()), false, false);
         poll_fn(|cx| {
             loop {
                 let gathered = if ended || broken {
@@ -150,7 +151,7 @@ impl Conn {
                 let mut wire = self.wire.borrow_mut();
                 let before = wire.pending();
                 let flushed = wire.poll_flush(cx).map_err(|_| Broken)?;
-                pace.moves(before - wire.pending());
+                minimum_rate.moves(before - wire.pending());
                 match flushed {
                     Poll::Ready(()) if broken => return Poll::Ready(Err(Broken)),
                     Poll::Ready(()) if ended => return Poll::Ready(Ok(())),
@@ -160,7 +161,7 @@ impl Conn {
                     Poll::Ready(()) if waits => return Poll::Pending,
                     Poll::Ready(()) => {}
                     Poll::Pending => {
-                        ready!(pace.poll_too_slow(cx));
+                        ready!(minimum_rate.poll_too_slow(cx));
                         handler.dawdles();
                         return Poll::Ready(Err(Broken));
                     }

@@ -2,9 +2,9 @@
 //! only after the response to the one before it.
 //!
 //! **Framing.** A head is parsed once, strictly (`bywash_message`), and alone determines where the
-//! body ends. After a fault in a head the rest of the connection cannot be understood: the fault is
-//! answered and the connection closed. The same applies after a response whose request body has not
-//! arrived completely: a small rest is read and discarded, or else the connection ends.
+//! body ends. After an error in a head the rest of the connection cannot be understood: the error
+//! is answered and the connection closed. The same applies after a response whose request body has
+//! not arrived completely: a small rest is read and discarded, or else the connection ends.
 //!
 //! This file reads heads and bodies. `answer.rs` writes responses, and `tunnel.rs` carries other
 //! protocols.
@@ -19,12 +19,12 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, BytesMut};
-use bywash_message::{Decoder, Fault, Fields, Framing, Head, Limits, Request};
+use bywash_message::{Decoder, Fields, Framing, Head, Limits, ParseError, Request};
 use bywash_shaper::Mark;
 use http::{Method, StatusCode, Version};
 
 use super::Handler;
-use super::pace::Pace;
+use super::minimum_rate::MinimumRate;
 use crate::connections::Phase;
 use crate::io::body::{Body, BodyError, Incoming as ClientBody, Piece, decode};
 use crate::io::stream::Stream;
@@ -58,7 +58,7 @@ struct Incoming {
     decoder: Decoder,
     /// The client waits for `100 Continue` before it sends the body, and that has not been sent.
     awaits_continue: bool,
-    pace: Pace,
+    minimum_rate: MinimumRate,
 }
 
 /// The result of serving a connection.
@@ -71,7 +71,7 @@ pub(crate) enum Ended {
 
 enum Next {
     Request(Box<Request>),
-    Fault(Fault),
+    Malformed(ParseError),
     TooSlow,
     Http2,
     Closed,
@@ -102,7 +102,8 @@ impl Conn {
     fn new(stream: Stream, input: BytesMut, limits: Limits, held: Held) -> Rc<Self> {
         let decoder = Decoder::new(Framing::None, &limits);
         let request = RefCell::new(held.memory().hold(0));
-        let incoming = Incoming { decoder, awaits_continue: false, pace: Pace::default() };
+        let incoming =
+            Incoming { decoder, awaits_continue: false, minimum_rate: MinimumRate::default() };
         Rc::new(Self {
             wire: RefCell::new(Wire::new(stream, input, held)),
             incoming: RefCell::new(incoming),
@@ -160,9 +161,11 @@ impl Conn {
             Ok(Some(end)) => {
                 let parsed = Request::parse(&input[..end], &self.limits);
                 input.advance(end);
-                Some(parsed.map_or_else(Next::Fault, |request| Next::Request(Box::new(request))))
+                Some(
+                    parsed.map_or_else(Next::Malformed, |request| Next::Request(Box::new(request))),
+                )
             }
-            Err(fault) => Some(Next::Fault(fault)),
+            Err(error) => Some(Next::Malformed(error)),
         }
     }
 
@@ -170,7 +173,7 @@ impl Conn {
         let mut incoming = self.incoming.borrow_mut();
         incoming.decoder = Decoder::new(request.framing, &self.limits);
         incoming.awaits_continue = request.expects_continue && !incoming.decoder.is_ended();
-        incoming.pace = Pace::new(rate);
+        incoming.minimum_rate = MinimumRate::new(rate);
         self.request.borrow_mut().set(REQUEST);
         self.answered.set(false);
         self.old.set(request.version == Version::HTTP_10);
@@ -220,7 +223,7 @@ impl Conn {
     /// Returns the next piece of the present request's body.
     fn poll_body(&self, cx: &mut Context<'_>) -> Poll<Result<Piece, BodyError>> {
         let mut incoming = self.incoming.borrow_mut();
-        let Incoming { decoder, awaits_continue, pace } = &mut *incoming;
+        let Incoming { decoder, awaits_continue, minimum_rate } = &mut *incoming;
         let mut wire = self.wire.borrow_mut();
         if std::mem::take(awaits_continue) && !self.answered.get() {
             wire.out().extend_from_slice(CONTINUE);
@@ -236,11 +239,11 @@ impl Conn {
             }
             match wire.poll_fill(cx) {
                 Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Err(BodyError::BrokenOff)),
-                Poll::Ready(Ok(bytes)) => pace.moves(bytes),
+                Poll::Ready(Ok(bytes)) => minimum_rate.moves(bytes),
                 // After the response has begun, both sides may pause as long as they like.
                 Poll::Pending if self.answered.get() => return Poll::Pending,
                 Poll::Pending => {
-                    let slow = pace.poll_too_slow(cx);
+                    let slow = minimum_rate.poll_too_slow(cx);
                     return slow.map(|()| Err(BodyError::TooSlow));
                 }
             }
@@ -303,8 +306,8 @@ pub(crate) async fn serve(
                     None => return Ended::Closed,
                 }
             }
-            Next::Fault(fault) => (handler.malformed(fault), FAULTY),
-            Next::TooSlow => (handler.too_slow(), FAULTY),
+            Next::Malformed(error) => (handler.malformed(error), UNREADABLE),
+            Next::TooSlow => (handler.too_slow(), UNREADABLE),
         };
         is_first = false;
         if conn.answer(handler, reply, asked).await == After::Close {
@@ -317,4 +320,4 @@ pub(crate) async fn serve(
 }
 
 /// The properties assumed of a request that could not be parsed.
-const FAULTY: Asked = Asked { head: false, old: false, keep_alive: false };
+const UNREADABLE: Asked = Asked { head: false, old: false, keep_alive: false };

@@ -28,7 +28,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::flood::{Answers, Frames};
 use super::linger::Linger;
-use super::pace::Pace;
+use super::minimum_rate::MinimumRate;
 use super::{Handler, Plane};
 use crate::connections::Phase;
 use crate::io::body::{Body, BodyError, Incoming as ClientBody, Piece};
@@ -77,7 +77,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// The body of a request.
 pub(crate) struct Incoming {
     body: RecvStream,
-    pace: Pace,
+    minimum_rate: MinimumRate,
     /// The client waits for `100 Continue` before it sends the body, and that has not been sent.
     awaits_continue: bool,
     outgoing: Rc<Outgoing>,
@@ -102,7 +102,7 @@ impl ClientBody for Incoming {
         }
         match self.body.poll_data(cx) {
             Poll::Ready(Some(Ok(data))) => {
-                self.pace.moves(data.len());
+                self.minimum_rate.moves(data.len());
                 // The reader bounds the memory: it does not poll for more than it can keep.
                 let _ = self.body.flow_control().release_capacity(data.len());
                 self.pauses();
@@ -116,7 +116,7 @@ impl ClientBody for Incoming {
                 if self.outgoing.answered.get() {
                     return Poll::Pending;
                 }
-                self.pace.poll_too_slow(cx).map(|()| Err(BodyError::TooSlow))
+                self.minimum_rate.poll_too_slow(cx).map(|()| Err(BodyError::TooSlow))
             }
         }
     }
@@ -348,7 +348,7 @@ async fn exchange(link: Link, request: http::Request<RecvStream>, respond: SendR
     let outgoing = Rc::new(Outgoing { respond, answered });
     let reply = match Request::from_h2(parts, ends, &limits) {
         Ok(request) => {
-            let pace = Pace::new(handler.body_rate());
+            let minimum_rate = MinimumRate::new(handler.body_rate());
             let awaits_continue = request.expects_continue;
             let body = if ends {
                 Body::default()
@@ -356,7 +356,8 @@ async fn exchange(link: Link, request: http::Request<RecvStream>, respond: SendR
                 let outgoing = Rc::clone(&outgoing);
                 let fills = fills(window, request.framing);
                 let window = handler.hold(fills);
-                let incoming = Incoming { body, pace, awaits_continue, outgoing, fills, window };
+                let incoming =
+                    Incoming { body, minimum_rate, awaits_continue, outgoing, fills, window };
                 Body::new(incoming)
             };
             let back = Rc::clone(&outgoing) as Rc<dyn ClientConnection>;
@@ -370,7 +371,7 @@ async fn exchange(link: Link, request: http::Request<RecvStream>, respond: SendR
             let Some(reply) = reply.await else { return };
             reply
         }
-        Err(fault) => handler.malformed(fault),
+        Err(error) => handler.malformed(error),
     };
     send::send(&outgoing, reply, head, &handler, &unsent).await;
 }

@@ -10,7 +10,7 @@ use h2::{Reason, SendStream};
 use http::{HeaderValue, Response, header};
 
 use super::{Outgoing, SEND_BUFFER, Unsent};
-use crate::client::pace::Pace;
+use crate::client::minimum_rate::MinimumRate;
 use crate::client::{Handler, Plane};
 use crate::io::body::Piece;
 use crate::process::memory::Held;
@@ -61,7 +61,7 @@ async fn stream_body(
     handler: &Plane,
     held: &mut Held,
 ) -> Result<(), Broken> {
-    let mut pace = Pace::new(handler.body_rate());
+    let mut minimum_rate = MinimumRate::new(handler.body_rate());
     let mut gathered = Gathered::default();
     poll_fn(|cx| {
         loop {
@@ -76,13 +76,13 @@ async fn stream_body(
                 return Poll::Ready(finish(stream, gathered.trailers.as_deref()));
             }
             if let Poll::Ready(bytes) = gathered.poll_send(stream, cx)? {
-                pace.moves(bytes);
+                minimum_rate.moves(bytes);
                 held.set(SEND_BUFFER.min(held.bytes() + bytes));
             } else {
                 if body.poll_upload(cx, || gathered.bytes).is_ready() {
                     return Poll::Ready(Err(Broken));
                 }
-                ready!(pace.poll_too_slow(cx));
+                ready!(minimum_rate.poll_too_slow(cx));
                 handler.dawdles();
                 return Poll::Ready(Err(Broken));
             }

@@ -208,7 +208,7 @@ fn check_additions(fixed: &[u8; FIXED], block: &[u8], additions: &[u8]) -> Resul
         let length = usize::from(u16::from_be_bytes([high, low]));
         let (value, next) = behind.split_at_checked(length).ok_or(Bad::Length)?;
         if kind == CRC32C {
-            let said = <[u8; 4]>::try_from(value).map_err(|_| Bad::Length)?;
+            let stated = <[u8; 4]>::try_from(value).map_err(|_| Bad::Length)?;
             let before = block.len() - behind.len();
             let summed = fixed
                 .iter()
@@ -216,7 +216,7 @@ fn check_additions(fixed: &[u8; FIXED], block: &[u8], additions: &[u8]) -> Resul
                 // The sender computed the checksum over zeros in this place.
                 .chain(&[0; 4])
                 .chain(next);
-            if crc32c(summed) != u32::from_be_bytes(said) {
+            if crc32c(summed) != u32::from_be_bytes(stated) {
                 return Err(Bad::Checksum);
             }
         }

@@ -47,7 +47,7 @@ use self::recent::{Counts, Recent, WINDOW};
 use self::seen::{Seen, Table};
 use super::cookies;
 use crate::process::secret::Secret;
-use crate::process::wall::unix_s;
+use crate::process::wall_clock::unix_s;
 
 /// The number of answered requests before a warning.
 const ENOUGH: u64 = 100;
@@ -71,7 +71,7 @@ pub(crate) struct SessionCookie {
     recent: Recent,
     /// At some time, a response has set the cookie or enough requests had it.
     was_right: AtomicBool,
-    told: AtomicBool,
+    reported: AtomicBool,
     table: Mutex<Table>,
 }
 
@@ -101,7 +101,7 @@ impl SessionCookie {
             token: token(identify).map(str::to_owned),
             recent: Recent::default(),
             was_right: AtomicBool::new(false),
-            told: AtomicBool::new(false),
+            reported: AtomicBool::new(false),
             table: Mutex::new(Table::default()),
         })
     }
@@ -190,7 +190,7 @@ impl SessionCookie {
         let warning = self.warning(&table);
         drop(table);
         if let Some(warning) = warning
-            && !self.told.swap(true, Ordering::Relaxed)
+            && !self.reported.swap(true, Ordering::Relaxed)
         {
             say(format!(
                 "{warning}; the gateway therefore knows no sessions, and the scheduler cannot \
@@ -221,8 +221,8 @@ impl SessionCookie {
         }
         if self.recent.count(carried, is_set).is_some_and(is_enough) {
             self.was_right.store(true, Ordering::Relaxed);
-            // The next change of the cookie is to be told as well, once a window at most.
-            self.told.store(false, Ordering::Relaxed);
+            // The next change of the cookie is to be reported as well, once a window at most.
+            self.reported.store(false, Ordering::Relaxed);
         }
     }
 
@@ -250,7 +250,7 @@ impl SessionCookie {
             ));
         }
         self.was_right.store(true, Ordering::Relaxed);
-        self.told.store(false, Ordering::Relaxed);
+        self.reported.store(false, Ordering::Relaxed);
         self.recent.restart();
         say(format!(
             "identify.session = \"auto\" has picked the cookie {picked}: {} responses set it, and \

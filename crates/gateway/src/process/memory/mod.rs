@@ -119,7 +119,7 @@ pub(crate) struct Memory {
     /// The highest level since the last line in the log.
     peak: AtomicU8,
     /// The level that the last line in the log named.
-    told: AtomicU8,
+    reported: AtomicU8,
 }
 
 impl Memory {
@@ -131,7 +131,7 @@ impl Memory {
             budget: AtomicUsize::new(budget),
             level: AtomicU8::new(0),
             peak: AtomicU8::new(0),
-            told: AtomicU8::new(0),
+            reported: AtomicU8::new(0),
         }
     }
 
@@ -207,8 +207,8 @@ impl Memory {
         self.look(self.used.load(Ordering::Relaxed));
         let level = self.level();
         let peak = Level::of(self.peak.swap(level as u8, Ordering::Relaxed)).max(level);
-        let told = Level::of(self.told.swap(level as u8, Ordering::Relaxed));
-        if peak == told && level == told {
+        let reported = Level::of(self.reported.swap(level as u8, Ordering::Relaxed));
+        if peak == reported && level == reported {
             return;
         }
         let mebibytes = |bytes: usize| bytes as u64 / MIB;
@@ -331,9 +331,9 @@ impl Budget {
 
 /// The program, its threads and its runtimes, before the first client.
 const PROGRAM: u64 = 24 * MIB;
-/// The number of requests that the journal keeps for later questions.
-pub(crate) const JOURNALED: usize = 10_000;
-/// One entry of the journal with its method and target, at most.
+/// The number of requests that the request log keeps for later questions.
+pub(crate) const REQUEST_LOG_SIZE: usize = 10_000;
+/// One entry of the request log with its method and target, at most.
 const ENTRY: u64 = 1024;
 /// One remembered session.
 const SESSION: u64 = 256;
@@ -371,7 +371,7 @@ fn tables(config: &Config) -> u64 {
     let is_http2 = config.upstream.servers.iter().any(|server| server.scheme != Scheme::Http);
     let slots = if is_http2 { u64::from(config.upstream.limit) } else { 0 };
     PROGRAM
-        + 2 * JOURNALED as u64 * ENTRY
+        + 2 * REQUEST_LOG_SIZE as u64 * ENTRY
         + u64::from(config.engine.sessions) * SESSION
         + slots * UPSTREAM_WINDOW
 }

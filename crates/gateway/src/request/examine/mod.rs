@@ -9,14 +9,14 @@ use bywash_engine::RuleId;
 use bywash_engine::classify::{Asked, HasField};
 use bywash_engine::{AddressKey, AttemptKey, ClassId, Request as EngineRequest, SessionKey, Tier};
 use bywash_message::{Fields, Request};
-use bywash_token::Moment;
+use bywash_token::UnixTime;
 
-use super::client_deadline::Told;
+use super::client_deadline::Deadlines;
 use super::forwarded::Origin;
 use super::{Peer, forwarded, signals};
 use crate::identity::cookies;
 use crate::identity::tokens::Shown;
-use crate::process::wall::{unix_ms, unix_s};
+use crate::process::wall_clock::{unix_ms, unix_s};
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::telemetry::metrics::{CustomerLevel, Doubt};
@@ -39,9 +39,9 @@ pub(crate) struct Facts {
     /// The method is safe: it only retrieves something (RFC 9110 §9.2.1).
     pub(crate) safe: bool,
     /// The client's own deadline.
-    pub(crate) told: Told,
+    pub(crate) deadlines: Deadlines,
     /// The customer level that the request claims.
-    pub(crate) said: CustomerLevel,
+    pub(crate) customer_level: CustomerLevel,
     /// The service level of the request, if levels are configured.
     pub(crate) level: Option<Level>,
 }
@@ -88,14 +88,26 @@ pub(super) fn examine(
         rule: rule(shared, settings, request, class),
         ..treated
     };
-    let told = Told::of(fields);
+    let deadlines = Deadlines::of(fields);
     let levels = settings.levels.as_ref();
-    let said = levels.map_or(CustomerLevel::Nothing, |levels| levels.said(fields, peer.is_trusted));
+    let customer_level = levels
+        .map_or(CustomerLevel::Nothing, |levels| levels.customer_level(fields, peer.is_trusted));
     // The greater level is the worse one.
     let level = levels.and_then(|levels| {
-        settings.classes(&request).map(|class| levels.level(class.level, said)).max()
+        settings.classes(&request).map(|class| levels.level(class.level, customer_level)).max()
     });
-    Facts { request, client, doubt, enforced, token, secure, safe, told, said, level }
+    Facts {
+        request,
+        client,
+        doubt,
+        enforced,
+        token,
+        secure,
+        safe,
+        deadlines,
+        customer_level,
+        level,
+    }
 }
 
 /// The fields of a request, for the classifier.
@@ -128,7 +140,7 @@ fn session_cookie(settings: &Settings) -> Option<&str> {
 fn shown(settings: &Settings, fields: &Fields, cookie: Option<&[u8]>, gives: bool) -> Shown {
     let Some(tokens) = &settings.tokens else { return Shown::default() };
     let token = cookies::brought(fields, tokens.cookie());
-    tokens.shown(Moment::from_millis(unix_ms()), token, cookie, gives)
+    tokens.shown(UnixTime::from_millis(unix_ms()), token, cookie, gives)
 }
 
 /// Returns the cookie of the session that a response begins.

@@ -13,16 +13,16 @@ use super::*;
 use crate::driver::Driver;
 use crate::process::secret::Secret as HashKey;
 use crate::telemetry::access_log::AccessLog;
-use crate::telemetry::journal::Journal;
 use crate::telemetry::metrics::Metrics;
+use crate::telemetry::request_log::RequestLog;
 
 /// A gateway that only examines requests.
-struct Desk {
+struct Fixture {
     shared: Shared,
     settings: Arc<Settings>,
 }
 
-impl Desk {
+impl Fixture {
     fn new(identify: &str) -> Self {
         // By default, sessions are identified by the cookie `sid`.
         let session = if identify.contains("session =") { "" } else { "session = 'cookie:sid'\n" };
@@ -37,7 +37,7 @@ impl Desk {
         let log = AccessLog::open(&bywash_config::AccessLog::Off, Counter::default()).unwrap();
         let metrics = Metrics::new();
         let settings = Settings::new(config, &metrics, Time::ZERO, None).unwrap();
-        let shared = Shared::new(settings, driver, metrics, Journal::new(log), HashKey(1, 2));
+        let shared = Shared::new(settings, driver, metrics, RequestLog::new(log), HashKey(1, 2));
         Self { settings: shared.settings(), shared }
     }
 
@@ -64,9 +64,9 @@ impl Desk {
 
 #[test]
 fn the_same_visitor_who_asks_for_the_same_asks_again() {
-    let desk = Desk::new("");
+    let fixture = Fixture::new("");
     let first = "GET /p/1?a=b\nCookie: sid=1";
-    assert!(desk.same(first, "GET /p/1?a=b\nX-New: 1\nCookie: a=2; sid=1\nUser-Agent: other"));
+    assert!(fixture.same(first, "GET /p/1?a=b\nX-New: 1\nCookie: a=2; sid=1\nUser-Agent: other"));
     for other in [
         "GET /p/1?a=c\nCookie: sid=1",
         "GET /p/1\nCookie: sid=1",
@@ -74,40 +74,40 @@ fn the_same_visitor_who_asks_for_the_same_asks_again() {
         "GET /p/1?a=b\nCookie: sid=2",
         "GET /p/1?a=b",
     ] {
-        assert!(!desk.same(first, other), "{other}");
+        assert!(!fixture.same(first, other), "{other}");
     }
 }
 
 #[test]
 fn without_a_session_an_address_and_a_browser_are_the_visitor() {
-    let desk = Desk::new("");
-    assert!(desk.same("GET /\nUser-Agent: a", "GET /\nUser-Agent: a"));
-    assert!(!desk.same("GET /\nUser-Agent: a", "GET /\nUser-Agent: b"));
+    let fixture = Fixture::new("");
+    assert!(fixture.same("GET /\nUser-Agent: a", "GET /\nUser-Agent: a"));
+    assert!(!fixture.same("GET /\nUser-Agent: a", "GET /\nUser-Agent: b"));
     let [one, same, other] = ["192.0.2.1", "::ffff:192.0.2.1", "192.0.2.2"].map(|address| {
         let address = if address.contains("::") { format!("[{address}]") } else { address.into() };
-        desk.facts_from(&address, "GET /").request.attempt
+        fixture.facts_from(&address, "GET /").request.attempt
     });
     assert!(one == same && one != other);
 }
 
 #[test]
 fn a_key_says_that_two_posts_are_one_and_two_keys_that_they_are_not() {
-    let desk = Desk::new("");
+    let fixture = Fixture::new("");
     let post = |target: &str, key: &str| {
         format!("POST {target}\nCookie: sid=1\nContent-Length: 0\nIdempotency-Key: {key}")
     };
-    assert!(desk.same(&post("/order?t=1", "k"), &post("/order?t=2", "k")));
-    assert!(!desk.same(&post("/order", "k"), &post("/order", "l")));
+    assert!(fixture.same(&post("/order?t=1", "k"), &post("/order?t=2", "k")));
+    assert!(!fixture.same(&post("/order", "k"), &post("/order", "l")));
     // A key that equals a target is still not that target.
-    assert!(!desk.same(&post("/a", "/order"), "POST /order\nCookie: sid=1"));
+    assert!(!fixture.same(&post("/a", "/order"), "POST /order\nCookie: sid=1"));
     // A GET is identified by its target alone.
     let get = "GET /p\nCookie: sid=1\nIdempotency-Key: ";
-    assert!(desk.same(&format!("{get}k"), &format!("{get}l")));
+    assert!(fixture.same(&format!("{get}k"), &format!("{get}l")));
 }
 
 #[test]
 fn a_repetition_says_so_by_the_fields_that_are_known_and_by_no_others() {
-    let desk = Desk::new("");
+    let fixture = Fixture::new("");
     for (field, is_retry) in [
         ("X-Retry-Count: 1", true),
         ("X-Retry-Count: 0", false),
@@ -116,11 +116,11 @@ fn a_repetition_says_so_by_the_fields_that_are_known_and_by_no_others() {
         ("grpc-previous-rpc-attempts: 1", true),
         ("x-stainless-retry-count: 2", false),
     ] {
-        assert_eq!(desk.facts(&format!("GET /\n{field}")).request.retry, is_retry, "{field}");
+        assert_eq!(fixture.facts(&format!("GET /\n{field}")).request.retry, is_retry, "{field}");
     }
-    let desk = Desk::new("retry_headers = ['x-stainless-retry-count>0']");
-    assert!(desk.facts("GET /\nX-Stainless-Retry-Count: 2").request.retry);
-    assert!(!desk.facts("GET /\nX-Retry-Count: 1").request.retry);
+    let fixture = Fixture::new("retry_headers = ['x-stainless-retry-count>0']");
+    assert!(fixture.facts("GET /\nX-Stainless-Retry-Count: 2").request.retry);
+    assert!(!fixture.facts("GET /\nX-Retry-Count: 1").request.retry);
 }
 
 /// Returns the path of a file of keys, and a token for the session `1` whose visitor has ordered.
@@ -130,7 +130,7 @@ fn with_token(name: &str) -> (String, String) {
     let path = std::env::temp_dir().join(format!("bywash-{}-{name}.keys", std::process::id()));
     std::fs::write(&path, secrets.to_text()).unwrap();
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
-    let (keys, now) = (Keys::new(&secrets), Moment::from_millis(unix_ms()));
+    let (keys, now) = (Keys::new(&secrets), UnixTime::from_millis(unix_ms()));
     let mut claims = Claims::new(now, keys.session(&Holder::Cookie(b"1")));
     claims.served.insert(Mark::of("list"));
     claims.ordered = now.day();
@@ -142,26 +142,26 @@ fn with_token(name: &str) -> (String, String) {
 #[test]
 fn a_token_proves_a_path_for_its_session_and_shows_a_returning_visitor_in_any() {
     let (path, token) = with_token("returning");
-    let desk = Desk::new(&format!(
+    let fixture = Fixture::new(&format!(
         "token_keys = '{path}'\nsignals = ['cookie:cart', 'returning', 'referrer:a.example']"
     ));
     std::fs::remove_file(path).unwrap();
-    let told = |cookies: &str| {
-        let request = desk.facts(&format!("GET /\nCookie: {cookies}")).request;
+    let signals = |cookies: &str| {
+        let request = fixture.facts(&format!("GET /\nCookie: {cookies}")).request;
         (request.proven.bits(), request.signals.index())
     };
-    assert_eq!(told(&format!("sid=1; bywash={token}")), (0b1, 0b10));
-    assert_eq!(told(&format!("sid=2; cart=1; bywash={token}")), (0, 0b11));
-    assert_eq!(told("sid=1; cart=1"), (0, 0b1));
-    assert_eq!(told(&format!("sid=1; bywash=A{token}")), (0, 0));
+    assert_eq!(signals(&format!("sid=1; bywash={token}")), (0b1, 0b10));
+    assert_eq!(signals(&format!("sid=2; cart=1; bywash={token}")), (0, 0b11));
+    assert_eq!(signals("sid=1; cart=1"), (0, 0b1));
+    assert_eq!(signals(&format!("sid=1; bywash=A{token}")), (0, 0));
 }
 
 #[test]
 fn where_nobody_asks_who_returns_nobody_is_told() {
     let (path, token) = with_token("unasked");
-    let desk = Desk::new(&format!("token_keys = '{path}'\nsignals = ['cookie:cart']"));
+    let fixture = Fixture::new(&format!("token_keys = '{path}'\nsignals = ['cookie:cart']"));
     std::fs::remove_file(path).unwrap();
-    let facts = desk.facts(&format!("GET /\nCookie: sid=1; bywash={token}"));
+    let facts = fixture.facts(&format!("GET /\nCookie: sid=1; bywash={token}"));
     assert_eq!((facts.request.signals, facts.token.ordered), (Signals::NONE, None));
     assert!(!facts.request.proven.is_empty() && facts.token.lasts);
 }
@@ -170,7 +170,7 @@ fn where_nobody_asks_who_returns_nobody_is_told() {
 fn without_a_token_in_the_request_no_session_is_named_unless_a_token_may_be_given() {
     let (path, _) = with_token("named");
     let keys = format!("token_keys = '{path}'");
-    let names = |identify: &str, head: &str| Desk::new(identify).facts(head).token.session;
+    let names = |identify: &str, head: &str| Fixture::new(identify).facts(head).token.session;
     let head = "GET /list\nCookie: sid=1";
     assert!(names(&keys, head).is_some());
     assert!(names(&keys, "GET /list").is_none() && names("", head).is_none());

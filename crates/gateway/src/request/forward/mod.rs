@@ -14,7 +14,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use bywash_message::{Fault, Fields, Framing, Name, Request, Response};
+use bywash_message::{Fields, Framing, Name, ParseError, Request, Response};
 use bywash_units::Span;
 use http::{StatusCode, Version};
 
@@ -127,9 +127,9 @@ pub(super) async fn forward(
         let now = worker.shared.driver.now();
         load.is_sent(now, reused);
         let begins = stopped_at.map_or(Span::MAX, |at| at.since(now)).min(timeouts.response);
-        facts.told.write(&mut request.fields, sender.waited(now), begins, deadline.left());
+        facts.deadlines.write(&mut request.fields, sender.waited(now), begins, deadline.left());
         if let Some((levels, level)) = level {
-            levels.tell(&mut request.fields, level);
+            levels.set_field(&mut request.fields, level);
         }
         let outbound = outbound(request, upgrade.as_deref());
         let spare = has_no_body(request.framing).then(Upload::none);
@@ -205,7 +205,7 @@ pub(super) async fn head(
             };
             heads += 1;
             if heads > MOST_HEADS {
-                return Poll::Ready(Err(UpstreamError::Garbage(Fault::Syntax)));
+                return Poll::Ready(Err(UpstreamError::Garbage(ParseError::Syntax)));
             }
             let status = response.status;
             if !status.is_informational() || (status == StatusCode::SWITCHING_PROTOCOLS && upgrade)

@@ -48,36 +48,36 @@ pub(super) struct Origin {
 
 /// Returns the origin of a request with these fields.
 pub(super) fn origin(fields: &Fields, peer: &Peer, listen: &Listen) -> Origin {
-    let said = Said::by(peer, fields, listen);
+    let info = ForwardingInfo::by(peer, fields, listen);
     Origin {
-        client: said.client.unwrap_or(peer.address),
-        secure: peer.is_secure || matches!(said.proto, Some("https" | "wss")),
-        doubt: said.doubt,
+        client: info.client.unwrap_or(peer.address),
+        secure: peer.is_secure || matches!(info.proto, Some("https" | "wss")),
+        doubt: info.doubt,
     }
 }
 
 /// Rewrites the forwarding fields.
 pub(super) fn rebuild(fields: &mut Fields, peer: &Peer, listen: &Listen) {
-    let said = Said::by(peer, fields, listen);
+    let info = ForwardingInfo::by(peer, fields, listen);
     for name in FIELDS {
         fields.remove(name);
     }
-    fields.push(b"X-Forwarded-For", &said.addresses(peer));
-    fields.push(b"X-Forwarded-Proto", said.proto.unwrap_or(peer.scheme()).as_bytes());
-    let host = said.host.clone().or_else(|| fields.get(Name::Host).map(<[u8]>::to_vec));
+    fields.push(b"X-Forwarded-For", &info.addresses(peer));
+    fields.push(b"X-Forwarded-Proto", info.proto.unwrap_or(peer.scheme()).as_bytes());
+    let host = info.host.clone().or_else(|| fields.get(Name::Host).map(<[u8]>::to_vec));
     if let Some(host) = host {
         fields.push(b"X-Forwarded-Host", &host);
     }
-    if let Some(port) = &said.port {
+    if let Some(port) = &info.port {
         fields.push(b"X-Forwarded-Port", port);
     }
-    match said.client {
-        _ if said.doubt == Some(Doubt::Differ) => fields.push(b"X-Real-IP", UNKNOWN),
+    match info.client {
+        _ if info.doubt == Some(Doubt::Differ) => fields.push(b"X-Real-IP", UNKNOWN),
         Some(client) => fields.push(b"X-Real-IP", client.to_string().as_bytes()),
         None => fields.push(b"X-Real-IP", peer.text.as_bytes()),
     }
     if peer.is_trusted && listen.forwarded == ForwardingField::Forwarded {
-        fields.push(b"Forwarded", &said.forwarded(peer));
+        fields.push(b"Forwarded", &info.forwarded(peer));
     }
 }
 
@@ -86,7 +86,7 @@ const UNKNOWN: &[u8] = b"unknown";
 
 /// The statements of a trusted hop.
 #[derive(Default)]
-struct Said {
+struct ForwardingInfo {
     /// One element for each hop, the nearest last.
     chain: Vec<Forwarded>,
     /// The client, if the chain names one.
@@ -97,21 +97,21 @@ struct Said {
     doubt: Option<Doubt>,
 }
 
-impl Said {
+impl ForwardingInfo {
     /// Reads the fields of the peer. The fields of an untrusted peer are ignored.
     fn by(peer: &Peer, fields: &Fields, listen: &Listen) -> Self {
         if !peer.is_trusted {
             return Self::default();
         }
-        let mut said = match listen.forwarded {
+        let mut info = match listen.forwarded {
             ForwardingField::XForwardedFor => Self::in_x_forwarded(fields, listen),
             ForwardingField::Forwarded => Self::in_forwarded(fields, listen),
         };
-        if said.doubt == Some(Doubt::Differ) {
-            said.chain = vec![Forwarded { proto: said.proto, ..Forwarded::from(Node::Hidden) }];
-            (said.client, said.host, said.port) = (None, None, None);
+        if info.doubt == Some(Doubt::Differ) {
+            info.chain = vec![Forwarded { proto: info.proto, ..Forwarded::from(Node::Hidden) }];
+            (info.client, info.host, info.port) = (None, None, None);
         }
-        said
+        info
     }
 
     fn in_x_forwarded(fields: &Fields, listen: &Listen) -> Self {

@@ -67,22 +67,22 @@ fn the_client_is_the_last_that_is_no_trusted_hop() {
 
 #[test]
 fn the_hop_of_rfc_7239_says_client_scheme_and_host_in_one_element() {
-    let said = |line: &str| {
+    let client_of = |line: &str| {
         let origin = origin_of(&[("Forwarded", line)], true, RFC_7239);
         assert_eq!(origin.doubt, None, "{line}");
         (origin.client.to_string(), origin.secure)
     };
     let expected = |client: &str, secure| (client.to_owned(), secure);
-    assert_eq!(said("for=192.0.2.9;proto=https"), expected("192.0.2.9", true));
+    assert_eq!(client_of("for=192.0.2.9;proto=https"), expected("192.0.2.9", true));
     assert_eq!(
-        said("for=192.0.2.9;proto=https, for=10.2.2.2;proto=http"),
+        client_of("for=192.0.2.9;proto=https, for=10.2.2.2;proto=http"),
         expected("192.0.2.9", true)
     );
-    assert_eq!(said("for=192.0.2.9, for=10.2.2.2;proto=https"), expected("192.0.2.9", false));
-    assert_eq!(said("for=6.6.6.6;proto=https, for=192.0.2.9"), expected("192.0.2.9", false));
+    assert_eq!(client_of("for=192.0.2.9, for=10.2.2.2;proto=https"), expected("192.0.2.9", false));
+    assert_eq!(client_of("for=6.6.6.6;proto=https, for=192.0.2.9"), expected("192.0.2.9", false));
     // The hop knows how the request came to it, even if it does not name the sender.
-    assert_eq!(said("for=6.6.6.6, for=_hidden;proto=https"), expected("10.0.0.1", true));
-    assert_eq!(said("for=\"[2001:db8::1]:47\";proto=wss"), expected("2001:db8::1", true));
+    assert_eq!(client_of("for=6.6.6.6, for=_hidden;proto=https"), expected("10.0.0.1", true));
+    assert_eq!(client_of("for=\"[2001:db8::1]:47\";proto=wss"), expected("2001:db8::1", true));
 }
 
 /// Tests that a quoted string that a client leaves open does not reach the hop's own line.

@@ -176,10 +176,10 @@ mod tests {
         let mut child = Command::new("sh");
         child.args(["-c", script]).arg(std::env::current_exe().unwrap()).arg(name).env(CHILD, "1");
         let child = child.output().unwrap();
-        let said = String::from_utf8_lossy(&child.stderr);
+        let stderr = String::from_utf8_lossy(&child.stderr);
         assert!(child.status.success(), "{child:?}");
-        assert_eq!(said.matches("cannot be written").count(), 4, "{said}");
-        assert_eq!(said.matches("can be written again").count(), 4, "{said}");
+        assert_eq!(stderr.matches("cannot be written").count(), 4, "{stderr}");
+        assert_eq!(stderr.matches("can be written again").count(), 4, "{stderr}");
     }
 
     fn in_little_room() {

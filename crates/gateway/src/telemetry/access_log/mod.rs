@@ -22,7 +22,7 @@ use prometheus_client::metrics::counter::Counter;
 use self::lines::Lines;
 use crate::error::GatewayError;
 use crate::process::panics;
-use crate::telemetry::journal::Entry;
+use crate::telemetry::request_log::Entry;
 
 /// The number of entries that may wait to be written.
 const WAITING: usize = 8192;
@@ -131,7 +131,7 @@ fn write(waiting: &Receiver<Note>, out: Out, lost: &AtomicU64) {
         let mut next = Ok(first);
         while let Ok(note) = next {
             match (note, &mut out) {
-                (Note::Write(entry), Some(out)) => out.add(&entry.told(), lost),
+                (Note::Write(entry), Some(out)) => out.add(&entry.summary(), lost),
                 (Note::Write(_), None) => {}
                 (Note::Reopen(new), _) => {
                     if let Some(before) = out.take() {

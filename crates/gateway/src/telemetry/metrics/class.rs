@@ -18,7 +18,7 @@ use prometheus_client::registry::Registry;
 use super::labels::Unread;
 use super::latencies::LiveLatencies;
 use super::{Labels, table};
-use crate::telemetry::journal::Verdict;
+use crate::telemetry::request_log::Verdict;
 
 /// A sum of fractional values.
 type Amount = Counter<f64, AtomicU64>;

@@ -46,8 +46,8 @@ impl LevelFamilies {
         this
     }
 
-    pub(super) fn customer_said(&self, said: CustomerLevel) {
-        if let Some(number) = said.number() {
+    pub(super) fn count_customer_level(&self, level: CustomerLevel) {
+        if let Some(number) = level.number() {
             self.customers[number].inc();
         }
     }

@@ -21,7 +21,7 @@ mod table;
 use std::fmt::Error;
 
 use bywash_config::{Config, Mode};
-use bywash_message::Fault;
+use bywash_message::ParseError;
 use bywash_metrics::Metric;
 use bywash_sense::Process;
 use bywash_tls::Expiry;
@@ -92,7 +92,7 @@ pub(crate) struct Metrics {
 /// Registers the counters of requests that are reported to the stop daemon.
 fn orphans(registry: &mut Registry) -> Counts {
     Counts {
-        told: counter(registry, &table::ORPHANS_TOLD),
+        reported: counter(registry, &table::ORPHANS_REPORTED),
         lost: counter(registry, &table::ORPHANS_LOST),
         refused: counter(registry, &table::ORPHANS_REFUSED),
     }
@@ -156,12 +156,12 @@ impl Metrics {
     }
 
     /// Counts the level that a request names for its customer.
-    pub(crate) fn customer_said(&self, said: CustomerLevel) {
-        self.levels.customer_said(said);
+    pub(crate) fn count_customer_level(&self, level: CustomerLevel) {
+        self.levels.count_customer_level(level);
     }
 
-    pub(crate) fn malformed(&self, fault: Fault) {
-        self.malformed[fault as usize].inc();
+    pub(crate) fn malformed(&self, error: ParseError) {
+        self.malformed[error as usize].inc();
     }
 
     /// Counts an answer with this status to a message that is not a valid request.

@@ -33,7 +33,7 @@ pub(crate) use export::Tracer;
 #[cfg(not(feature = "traces"))]
 pub(crate) use off::Tracer;
 
-use crate::telemetry::journal::Entry;
+use crate::telemetry::request_log::Entry;
 
 /// Whether this build exports traces, if the configuration says where to.
 pub const EXPORTS_TRACES: bool = cfg!(feature = "traces");

@@ -8,13 +8,13 @@
 
 use std::borrow::Cow;
 
-use bywash_message::{Fault, Framing, Name};
+use bywash_message::{Framing, Name, ParseError};
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderValue, Request, Uri, Version, header};
 
 use super::super::Outbound;
 
-pub(super) fn request(outbound: &Outbound<'_>, secure: bool) -> Result<Request<()>, Fault> {
+pub(super) fn request(outbound: &Outbound<'_>, secure: bool) -> Result<Request<()>, ParseError> {
     let mut request = Request::new(());
     *request.method_mut() = outbound.method.clone();
     *request.uri_mut() = uri(outbound, secure)?;
@@ -31,15 +31,15 @@ pub(super) fn request(outbound: &Outbound<'_>, secure: bool) -> Result<Request<(
     Ok(request)
 }
 
-fn uri(outbound: &Outbound<'_>, secure: bool) -> Result<Uri, Fault> {
+fn uri(outbound: &Outbound<'_>, secure: bool) -> Result<Uri, ParseError> {
     let host = outbound.fields.get(Name::Host).unwrap_or_default();
-    let authority = Authority::try_from(host).map_err(|_| Fault::Host)?;
+    let authority = Authority::try_from(host).map_err(|_| ParseError::Host)?;
     // In a target that was checked, only the length can be wrong: a URI has at most 65,534 bytes.
     let target = escaped(outbound.target);
-    let target = PathAndQuery::try_from(target.as_ref()).map_err(|_| Fault::UriTooLong)?;
+    let target = PathAndQuery::try_from(target.as_ref()).map_err(|_| ParseError::UriTooLong)?;
     let scheme = if secure { Scheme::HTTPS } else { Scheme::HTTP };
     let uri = Uri::builder().scheme(scheme).authority(authority).path_and_query(target);
-    uri.build().map_err(|_| Fault::Host)
+    uri.build().map_err(|_| ParseError::Host)
 }
 
 /// Escapes the characters of path and query that the `http` crate refuses. A canonical path
@@ -59,7 +59,7 @@ mod tests {
 
     use super::*;
 
-    fn head(host: &str, target: &str) -> Result<Uri, Fault> {
+    fn head(host: &str, target: &str) -> Result<Uri, ParseError> {
         let mut fields = Fields::new();
         fields.push(b"Host", host.as_bytes());
         let outbound = Outbound {
@@ -86,17 +86,18 @@ mod tests {
 
     #[test]
     fn what_a_uri_may_not_hold_is_escaped_and_nothing_else_changes() {
-        let said = |target| head("a", target).unwrap().path_and_query().unwrap().to_string();
-        assert_eq!(said("/?q=\"x\"&r=<b>"), "/?q=%22x%22&r=%3Cb%3E");
-        assert_eq!(said("/a%3Cb?{|}^`\\'[]~%zz"), "/a%3Cb?{|}^`\\'[]~%zz");
-        assert_eq!(said("*"), "*");
+        let path_and_query =
+            |target| head("a", target).unwrap().path_and_query().unwrap().to_string();
+        assert_eq!(path_and_query("/?q=\"x\"&r=<b>"), "/?q=%22x%22&r=%3Cb%3E");
+        assert_eq!(path_and_query("/a%3Cb?{|}^`\\'[]~%zz"), "/a%3Cb?{|}^`\\'[]~%zz");
+        assert_eq!(path_and_query("*"), "*");
     }
 
     #[test]
     fn what_cannot_be_said_is_the_clients_fault() {
         for host in ["", "a%41b", "a b", "[1:2:3:4:5:6:7:8:9:a:b]", "a/b", "[::1"] {
-            assert_eq!(head(host, "/"), Err(Fault::Host), "{host}");
+            assert_eq!(head(host, "/"), Err(ParseError::Host), "{host}");
         }
-        assert_eq!(head("a", &format!("/{}", "x".repeat(65_534))), Err(Fault::UriTooLong));
+        assert_eq!(head("a", &format!("/{}", "x".repeat(65_534))), Err(ParseError::UriTooLong));
     }
 }

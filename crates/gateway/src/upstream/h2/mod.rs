@@ -19,7 +19,7 @@
 //! its limit on them is disabled here: the server belongs to the operator.
 
 mod head;
-mod pulse;
+mod ping_timer;
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -33,7 +33,7 @@ use h2::client::{Builder, ResponseFuture, SendRequest};
 use h2::{Ping, PingPong, Reason, RecvStream, SendStream};
 use http::Method;
 
-use self::pulse::{Beat, Pulse};
+use self::ping_timer::{PingAction, PingTimer};
 use super::h1::LIMITS;
 use super::{Outbound, UpstreamError};
 use crate::io::body::{BodyError, Piece};
@@ -64,15 +64,15 @@ pub(crate) struct Link {
     open: Rc<()>,
     /// The connection has ended, or must carry nothing new.
     over: Rc<Cell<bool>>,
-    pulse: Rc<Pulse>,
+    ping_timer: Rc<PingTimer>,
     ping: Rc<RefCell<PingPong>>,
 }
 
 impl Link {
     /// Performs the handshake. The connection's own task ends with the connection.
     pub(super) async fn new(stream: Stream, secure: bool) -> io::Result<Self> {
-        let pulse = Rc::new(Pulse::default());
-        let stream = pulse::heard(stream, &pulse);
+        let ping_timer = Rc::new(PingTimer::default());
+        let stream = ping_timer::inspect(stream, &ping_timer);
         let (sender, mut connection) =
             builder().handshake(stream).await.map_err(io::Error::other)?;
         let ping = connection.ping_pong().ok_or_else(|| io::Error::other("taken already"))?;
@@ -83,22 +83,22 @@ impl Link {
             ended.set(true);
         });
         let ping = Rc::new(RefCell::new(ping));
-        Ok(Self { sender, secure, open: Rc::new(()), over, pulse, ping })
+        Ok(Self { sender, secure, open: Rc::new(()), over, ping_timer, ping })
     }
 
     /// Advances the time by a second: pings a silent server, and gives up a server that does not
     /// respond.
     pub(super) fn tick(&mut self) {
-        match self.pulse.tick() {
-            Beat::Steady => {}
-            Beat::Ask => {
+        match self.ping_timer.tick() {
+            PingAction::Steady => {}
+            PingAction::SendPing => {
                 let mut ping = self.ping.borrow_mut();
                 // Takes the response to the previous PING. No task needs to be woken, because any
                 // byte counts.
                 let _ = ping.poll_pong(&mut Context::from_waker(Waker::noop()));
                 let _ = ping.send_ping(Ping::opaque());
             }
-            Beat::Gone => self.over.set(true),
+            PingAction::Gone => self.over.set(true),
         }
     }
 
@@ -170,10 +170,10 @@ impl Exchange {
                 unprocessed = true;
                 Some(UpstreamError::Closed)
             }),
-            Err(fault) => Err(Some(UpstreamError::Upload(BodyError::Malformed(fault)))),
+            Err(error) => Err(Some(UpstreamError::Upload(BodyError::Malformed(error)))),
         };
         if state.is_ok() {
-            link.pulse.waits();
+            link.ping_timer.waits();
         }
         Self {
             state: state.map(|(response, send)| State { send, response, body: None }),
@@ -277,7 +277,7 @@ impl Exchange {
                 return Poll::Ready(Err(failure(&error)));
             }
         };
-        self.link.pulse.answered();
+        self.link.ping_timer.answered();
         let ends = body.is_end_stream();
         state.body = Some(body);
         let response = Response::from_h2(parts, &self.asked, ends, &LIMITS);

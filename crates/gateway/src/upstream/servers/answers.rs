@@ -54,9 +54,9 @@ pub(super) enum Compared {
 
 /// The mean time of a successful response in seconds, over all servers.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Pace(f64);
+pub(super) struct ServiceTime(f64);
 
-impl Pace {
+impl ServiceTime {
     pub(super) fn learn(&mut self, took: Span) {
         let took = took.min(LONGEST).as_secs_f64();
         self.0 = if self.0 == 0.0 { took } else { self.0 + (took - self.0) / 32.0 };
@@ -70,10 +70,11 @@ impl Answers {
     }
 
     /// Records an error that came `took` after its request was sent.
-    pub(super) fn bad(&mut self, now: Time, took: Span, pace: Pace) {
+    pub(super) fn bad(&mut self, now: Time, took: Span, service_time: ServiceTime) {
         self.add(now, 1.0);
-        let rest = if pace.0 > 0.0 { 1.0 - took.as_secs_f64() / pace.0 } else { 0.0 };
-        self.lasting = self.running(now, pace) + rest.max(0.0);
+        let rest =
+            if service_time.0 > 0.0 { 1.0 - took.as_secs_f64() / service_time.0 } else { 0.0 };
+        self.lasting = self.running(now, service_time) + rest.max(0.0);
         self.since = now;
     }
 
@@ -89,11 +90,11 @@ impl Answers {
     }
 
     /// Returns the number of errors that count as running. Nothing is computed if there are none.
-    pub(super) fn running(&self, now: Time, pace: Pace) -> f64 {
-        if self.lasting == 0.0 || pace.0 == 0.0 {
+    pub(super) fn running(&self, now: Time, service_time: ServiceTime) -> f64 {
+        if self.lasting == 0.0 || service_time.0 == 0.0 {
             return 0.0;
         }
-        self.lasting * (-now.since(self.since).as_secs_f64() / pace.0).exp()
+        self.lasting * (-now.since(self.since).as_secs_f64() / service_time.0).exp()
     }
 
     /// Returns the fraction of errors, if there are enough responses.

@@ -69,7 +69,7 @@ use std::sync::{Arc, PoisonError};
 
 use bywash_units::{Span, Time};
 
-use self::answers::{Compared, Pace, compare};
+use self::answers::{Compared, ServiceTime, compare};
 use self::server::{Outcome, Rank, Server, Stay};
 use crate::process::sync::{Mutex, MutexGuard};
 use crate::telemetry::metrics::{ServerState, ServerStatus, Traffic};
@@ -147,7 +147,7 @@ impl Servers {
         let alive = servers.iter().map(|_| AtomicU64::new(0)).collect();
         Self {
             options,
-            table: Mutex::new(Table { servers, choices: 0, pace: Pace::default() }),
+            table: Mutex::new(Table { servers, choices: 0, service_time: ServiceTime::default() }),
             alive,
             traffic: traffic.into(),
         }
@@ -258,7 +258,7 @@ impl Load {
     /// Records that the response has ended.
     pub(crate) fn succeeded(self, now: Time) {
         self.end(now, |table, _, load| {
-            table.pace.learn(now.since(load.since));
+            table.service_time.learn(now.since(load.since));
             table.servers[load.stay.server].answers_well(now);
             Outcome::Success
         });
@@ -268,7 +268,7 @@ impl Load {
     pub(crate) fn errs(self, now: Time) {
         self.end(now, |table, options, load| {
             let (server, took) = (load.stay.server, now.since(load.since));
-            table.servers[server].answers_badly(now, took, table.pace);
+            table.servers[server].answers_badly(now, took, table.service_time);
             Outcome::Error(table.compared(options, server))
         });
     }
@@ -310,7 +310,7 @@ struct Table {
     servers: Vec<Server>,
     /// Selection counter, for least-recently-used ties.
     choices: u64,
-    pace: Pace,
+    service_time: ServiceTime,
 }
 
 impl Table {
@@ -318,7 +318,7 @@ impl Table {
         self.credit(options, now);
         let mut best: Option<(Rank, usize)> = None;
         for (index, server) in self.servers.iter().enumerate() {
-            let Some(rank) = server.rank(options, now, self.pace) else { continue };
+            let Some(rank) = server.rank(options, now, self.service_time) else { continue };
             let untried = (tried >> index) & 1 == 0;
             if untried && best.is_none_or(|(least, _)| rank < least) {
                 best = Some((rank, index));

@@ -2,7 +2,7 @@
 
 use bywash_units::{Share, Span, Time};
 
-use super::answers::{Answers, Compared, Pace};
+use super::answers::{Answers, Compared, ServiceTime};
 use super::{Failure, Options, ServerState, ServerStatus};
 
 /// The number of consecutive ejections beyond which the next one is not longer.
@@ -150,7 +150,12 @@ impl Server {
     }
 
     /// Returns the rank of the server, or `None` if it is down.
-    pub(super) fn rank(&self, options: &Options, now: Time, pace: Pace) -> Option<Rank> {
+    pub(super) fn rank(
+        &self,
+        options: &Options,
+        now: Time,
+        service_time: ServiceTime,
+    ) -> Option<Rank> {
         if !self.alive {
             return None;
         }
@@ -159,7 +164,7 @@ impl Server {
             Standing::Out { until } => now < until || self.trials > 0,
         };
         let due = self.owed >= 1.0 && self.running == 0;
-        let running = f64::from(self.running + 1) + self.answers.running(now, pace);
+        let running = f64::from(self.running + 1) + self.answers.running(now, service_time);
         let load = running / self.weight(options, now);
         Some(Rank { doubtful, load: if due { 0.0 } else { load }, last: self.last })
     }
@@ -254,9 +259,9 @@ impl Server {
     }
 
     /// Records an error that came `took` after its request was sent.
-    pub(super) fn answers_badly(&mut self, now: Time, took: Span, pace: Pace) {
+    pub(super) fn answers_badly(&mut self, now: Time, took: Span, service_time: ServiceTime) {
         self.errors += 1;
-        self.answers.bad(now, took, pace);
+        self.answers.bad(now, took, service_time);
     }
 
     /// Returns the fraction of errors among the recent responses. On probation the one response

@@ -94,7 +94,7 @@ fn first(frames: &mut Frames) -> u32 {
 
 #[test]
 fn clients_that_do_not_read_cannot_fill_the_window_of_all() {
-    let (tell, told) = std::sync::mpsc::channel();
+    let (sender, receiver) = std::sync::mpsc::channel();
     let server = Server::new(move |_, mut frames| {
         // Settings, then the window of the connection.
         let mut window = 65_535;
@@ -107,12 +107,12 @@ fn clients_that_do_not_read_cannot_fill_the_window_of_all() {
                 window += u32::from_be_bytes(payload.try_into().unwrap());
             }
         }
-        tell.send(window).unwrap();
+        sender.send(window).unwrap();
         serve(frames);
     });
     let gateway = server.gateway().start();
     assert_eq!(gateway.get("/").text(), "fine");
-    assert_eq!(told.recv_timeout(BOUND).unwrap(), (1 << 31) - 1);
+    assert_eq!(receiver.recv_timeout(BOUND).unwrap(), (1 << 31) - 1);
 }
 
 #[test]

@@ -70,10 +70,10 @@ impl Server {
 /// Reads the whole request, then answers by its path.
 async fn answer(request: Request<RecvStream>, mut respond: SendResponse<Bytes>, state: Arc<State>) {
     let (parts, mut body) = request.into_parts();
-    let mut said = Vec::new();
+    let mut received = Vec::new();
     while let Some(Ok(data)) = body.data().await {
         let _ = body.flow_control().release_capacity(data.len());
-        said.extend_from_slice(&data);
+        received.extend_from_slice(&data);
     }
     let trailers = body.trailers().await.ok().flatten();
     let response = Response::new(());
@@ -82,7 +82,7 @@ async fn answer(request: Request<RecvStream>, mut respond: SendResponse<Bytes>, 
         "/seen" => {
             let host = parts.uri.authority().map(ToString::to_string).unwrap_or_default();
             let te = parts.headers.get("te").map(|te| te.to_str().unwrap().to_owned());
-            let words = format!("{} {host} {te:?} {}", parts.method, said.len());
+            let words = format!("{} {host} {te:?} {}", parts.method, received.len());
             respond.send_response(response, false).unwrap().send_data(send(&words), true).unwrap();
         }
         "/left" => {

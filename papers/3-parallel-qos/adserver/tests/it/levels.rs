@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bywash_adserver::{Fill, Level, Options, Selection};
-use bywash_token::{LevelKeys, Moment, Secret, Secrets, sign_level};
+use bywash_token::{LevelKeys, Secret, Secrets, UnixTime, sign_level};
 
 use crate::site::Site;
 
@@ -18,7 +18,7 @@ fn filled(change: impl FnOnce(Options) -> Options) -> Site {
 fn field(secret: u8, level: &str, ago: Duration) -> String {
     let at = (SystemTime::now() - ago).duration_since(UNIX_EPOCH).unwrap();
     let keys = LevelKeys::new(&Secrets::fresh(Secret::from_bytes([secret; 32])));
-    let text = sign_level(&keys, level, Moment::from_millis(at.as_millis() as u64)).unwrap();
+    let text = sign_level(&keys, level, UnixTime::from_millis(at.as_millis() as u64)).unwrap();
     format!("Bywash-Level: {}\r\n", String::from_utf8_lossy(text.as_bytes()))
 }
 

@@ -1,6 +1,6 @@
 //! Metrics of clients: disconnects, connections, messages.
 
-use bywash_message::Fault;
+use bywash_message::ParseError;
 use bywash_metrics::Kind::{Counter, Gauge};
 use bywash_metrics::Remedy::Do;
 use bywash_metrics::{Metric, Subject};
@@ -14,7 +14,7 @@ pub(super) static GONE: Subject = Subject {
     title: "Clients that have left",
     about: "The gateway reports the requests of these clients to the stop daemon \
             (`sentry.socket`), which ends their work.",
-    metrics: &[&ORPHANS_TOLD, &ORPHANS_LOST, &ORPHANS_REFUSED],
+    metrics: &[&ORPHANS_REPORTED, &ORPHANS_LOST, &ORPHANS_REFUSED],
 };
 pub(super) static CONNECTIONS_SUBJECT: Subject = Subject {
     title: "Connections",
@@ -35,7 +35,7 @@ pub(super) static MESSAGES: Subject = Subject {
     metrics: &[&MALFORMED_MESSAGES, &IGNORED_FORWARDING_FIELDS, &HTTP2_FLOODS, &SLOW_CLIENTS],
 };
 
-pub(crate) static ORPHANS_TOLD: Metric = Metric {
+pub(crate) static ORPHANS_REPORTED: Metric = Metric {
     name: "bywash_orphans_told",
     kind: Counter,
     unit: "requests",
@@ -164,7 +164,7 @@ pub(crate) static MALFORMED_MESSAGES: Metric = Metric {
     kind: Counter,
     unit: "messages",
     labels: &[label("fault", "the rule that the message broke", || {
-        Fault::ALL.map(Fault::name).into()
+        ParseError::ALL.map(ParseError::name).into()
     })],
     help: "Messages rejected as malformed; the gateway forwarded no part of them",
     remedy: Do("A few come from scanners. If users complain, `bywash tap` shows who sends them. \

@@ -14,7 +14,7 @@ use opentelemetry::{InstrumentationScope, KeyValue};
 use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
 
 use super::Ended;
-use crate::telemetry::journal::{Decided, Entry};
+use crate::telemetry::request_log::{Decided, Entry};
 
 /// Methods that a span may be named after. Otherwise a client could invent span names.
 const METHODS: [&str; 9] =

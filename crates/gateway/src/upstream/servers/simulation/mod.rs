@@ -58,7 +58,7 @@ struct Case {
 }
 
 #[derive(Default)]
-struct Outturn {
+struct SimulationResult {
     served: [u64; 3],
     /// The total time from arrival to a worker, over all requests.
     waited: Span,
@@ -72,7 +72,7 @@ struct Outturn {
     back: [Option<Time>; 3],
 }
 
-impl Outturn {
+impl SimulationResult {
     fn mean_wait(&self) -> f64 {
         self.waited.as_secs_f64() / self.served.iter().sum::<u64>() as f64
     }
@@ -107,10 +107,10 @@ struct World {
     running: usize,
     busy: [usize; 3],
     lines: [VecDeque<Call>; 3],
-    out: Outturn,
+    out: SimulationResult,
 }
 
-fn play(case: Case, policy: Policy) -> Outturn {
+fn play(case: Case, policy: Policy) -> SimulationResult {
     let options = Options { eject_share: case.eject_share, ..OPTIONS };
     let mut world = World {
         case,
@@ -125,7 +125,7 @@ fn play(case: Case, policy: Policy) -> Outturn {
         running: 0,
         busy: [0; 3],
         lines: Default::default(),
-        out: Outturn::default(),
+        out: SimulationResult::default(),
     };
     while let Some(((now, _), event)) = world.events.pop_first() {
         world.now = now;

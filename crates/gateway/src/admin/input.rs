@@ -23,7 +23,7 @@ const MOST: usize = 16 * 1024;
 const USUAL: Span = Span::from_secs(3600);
 
 /// Reads the document in a request's body.
-pub(super) async fn said<T: DeserializeOwned>(
+pub(super) async fn parse_body<T: DeserializeOwned>(
     request: &Request,
     mut body: Body,
 ) -> Result<T, Refused> {

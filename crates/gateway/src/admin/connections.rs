@@ -25,7 +25,7 @@ const WATCHERS_OF_ONE: usize = 16;
 
 /// All connections, oldest first.
 #[derive(Default)]
-pub(super) struct Guests(RefCell<VecDeque<Weak<Guest>>>);
+pub(super) struct AdminConnections(RefCell<VecDeque<Weak<AdminConnection>>>);
 
 /// The operator that watches by a connection, by name; there are no names on the unix socket.
 #[derive(Clone, Debug)]
@@ -33,7 +33,7 @@ struct Watcher(Option<String>);
 
 /// One connection.
 #[derive(Debug, Default)]
-pub(super) struct Guest {
+pub(super) struct AdminConnection {
     /// Whether it has authenticated.
     pub(super) is_known: Cell<bool>,
     /// Whether a request is being answered by it.
@@ -60,35 +60,41 @@ pub(super) enum TooMany {
     Own,
 }
 
-impl Guests {
+impl AdminConnections {
     /// Admits a connection. Returns `None` if there are as many as allowed and all are busy.
-    pub(super) fn admit(&self) -> Option<Rc<Guest>> {
-        let mut guests = self.0.borrow_mut();
-        guests.retain(|guest| guest.strong_count() > 0);
-        if guests.len() >= MOST {
-            let oldest = |makes_room: fn(&Guest) -> bool| {
-                guests
-                    .iter()
-                    .position(|guest| guest.upgrade().is_some_and(|guest| makes_room(&guest)))
+    pub(super) fn admit(&self) -> Option<Rc<AdminConnection>> {
+        let mut connections = self.0.borrow_mut();
+        connections.retain(|connection| connection.strong_count() > 0);
+        if connections.len() >= MOST {
+            let oldest = |makes_room: fn(&AdminConnection) -> bool| {
+                connections.iter().position(|connection| {
+                    connection.upgrade().is_some_and(|connection| makes_room(&connection))
+                })
             };
-            let stranger = oldest(|guest| !guest.is_known.get());
-            let makes_room = stranger.or_else(|| oldest(|guest| !guest.is_busy.get()))?;
-            if let Some(guest) = guests.remove(makes_room).and_then(|guest| guest.upgrade()) {
-                guest.leaves.notify_one();
+            let stranger = oldest(|connection| !connection.is_known.get());
+            let makes_room = stranger.or_else(|| oldest(|connection| !connection.is_busy.get()))?;
+            if let Some(connection) =
+                connections.remove(makes_room).and_then(|connection| connection.upgrade())
+            {
+                connection.leaves.notify_one();
             }
         }
-        let guest = Rc::default();
-        guests.push_back(Rc::downgrade(&guest));
-        Some(guest)
+        let connection = Rc::default();
+        connections.push_back(Rc::downgrade(&connection));
+        Some(connection)
     }
 
     /// Lets this connection watch until it ends, if there is a place for it.
-    pub(super) fn watch(&self, guest: &Guest, name: Option<&str>) -> Result<(), TooMany> {
-        let guests = self.0.borrow();
-        let watching: Vec<Watcher> = guests
+    pub(super) fn watch(
+        &self,
+        connection: &AdminConnection,
+        name: Option<&str>,
+    ) -> Result<(), TooMany> {
+        let connections = self.0.borrow();
+        let watching: Vec<Watcher> = connections
             .iter()
             .filter_map(Weak::upgrade)
-            .filter_map(|guest| guest.watches.borrow().clone())
+            .filter_map(|connection| connection.watches.borrow().clone())
             .collect();
         if watching.len() >= WATCHERS {
             return Err(TooMany::All);
@@ -97,12 +103,12 @@ impl Guests {
         if watching.iter().filter(is_own).count() >= WATCHERS_OF_ONE {
             return Err(TooMany::Own);
         }
-        guest.watches.replace(Some(Watcher(name.map(str::to_owned))));
+        connection.watches.replace(Some(Watcher(name.map(str::to_owned))));
         Ok(())
     }
 }
 
-impl Guest {
+impl AdminConnection {
     /// Waits until the connection is evicted.
     pub(super) async fn leaves(&self) {
         self.leaves.notified().await;
@@ -113,38 +119,39 @@ impl Guest {
 mod tests {
     use super::*;
 
-    fn is_told(guest: &Guest) -> bool {
+    fn is_evicted(connection: &AdminConnection) -> bool {
         let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
-        std::pin::pin!(guest.leaves()).poll(&mut cx).is_ready()
+        std::pin::pin!(connection.leaves()).poll(&mut cx).is_ready()
     }
 
     #[test]
     fn the_oldest_stranger_makes_room_then_who_is_idle_and_nobody_who_is_busy() {
-        let guests = Guests::default();
-        let mut here: Vec<Rc<Guest>> = (0..MOST).map(|_| guests.admit().unwrap()).collect();
+        let connections = AdminConnections::default();
+        let mut here: Vec<Rc<AdminConnection>> =
+            (0..MOST).map(|_| connections.admit().unwrap()).collect();
         here[0].is_known.set(true);
-        here.push(guests.admit().expect("there is room"));
-        assert!(!is_told(&here[0]) && is_told(&here[1]) && !is_told(&here[2]));
-        for guest in &here {
-            guest.is_known.set(true);
-            guest.is_busy.set(true);
+        here.push(connections.admit().expect("there is room"));
+        assert!(!is_evicted(&here[0]) && is_evicted(&here[1]) && !is_evicted(&here[2]));
+        for connection in &here {
+            connection.is_known.set(true);
+            connection.is_busy.set(true);
         }
-        assert!(guests.admit().is_none());
+        assert!(connections.admit().is_none());
         here[5].is_busy.set(false);
-        here.push(guests.admit().expect("an idle one makes room"));
-        assert!(is_told(&here[5]));
+        here.push(connections.admit().expect("an idle one makes room"));
+        assert!(is_evicted(&here[5]));
         here.truncate(10);
-        assert!(guests.admit().is_some(), "who has left takes no room");
+        assert!(connections.admit().is_some(), "who has left takes no room");
     }
 
     #[test]
     fn watchers_have_a_share_and_each_operator_a_share_of_that() {
-        let guests = Guests::default();
+        let connections = AdminConnections::default();
         let mut here = Vec::new();
         let mut watch = |name: Option<&str>| {
-            let guest = guests.admit().expect("there is room");
-            let watches = guests.watch(&guest, name);
-            here.push(guest);
+            let connection = connections.admit().expect("there is room");
+            let watches = connections.watch(&connection, name);
+            here.push(connection);
             watches
         };
         for _ in 0..WATCHERS_OF_ONE {
@@ -156,7 +163,7 @@ mod tests {
         }
         assert_eq!(watch(Some("ana")), Err(TooMany::All));
         here.drain(..WATCHERS_OF_ONE);
-        let guest = guests.admit().unwrap();
-        assert_eq!(guests.watch(&guest, Some("wall")), Ok(()), "places come back");
+        let connection = connections.admit().unwrap();
+        assert_eq!(connections.watch(&connection, Some("wall")), Ok(()), "places come back");
     }
 }

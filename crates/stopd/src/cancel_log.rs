@@ -20,13 +20,13 @@ use crate::spared::Spared;
 const WAITING: usize = 1024;
 
 #[derive(Clone)]
-pub(crate) struct Journal {
+pub(crate) struct CancelLog {
     lines: SyncSender<String>,
     dropped: Rc<Cell<u64>>,
 }
 
-impl Journal {
-    /// Creates a journal that writes to `out` until its last clone is dropped.
+impl CancelLog {
+    /// Creates a log that writes to `out` until its last clone is dropped.
     pub(crate) fn new(mut out: impl Write + Send + 'static) -> std::io::Result<Self> {
         let (lines, waiting) = sync_channel::<String>(WAITING);
         std::thread::Builder::new().name("journal".into()).spawn(move || {

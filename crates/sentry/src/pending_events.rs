@@ -7,7 +7,7 @@ use crate::interest::Reason;
 
 /// The state that the watching thread shares with the future.
 #[derive(Debug, Default)]
-pub(crate) struct News(Mutex<Latest>);
+pub(crate) struct PendingEvents(Mutex<Latest>);
 
 #[derive(Debug, Default)]
 struct Latest {
@@ -17,8 +17,8 @@ struct Latest {
     waker: Option<Waker>,
 }
 
-impl News {
-    pub(crate) fn tell(&self, reason: Reason) {
+impl PendingEvents {
+    pub(crate) fn report(&self, reason: Reason) {
         let waker = {
             let mut latest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             match reason {

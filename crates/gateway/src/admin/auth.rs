@@ -23,22 +23,22 @@ use std::net::IpAddr;
 use bywash_api::{Access, Code, Proof};
 use bywash_message::Request;
 use bywash_token::operator::{Operator, OperatorKeys, Unproven, read};
-use bywash_token::{Moment, Secrets};
+use bywash_token::{Secrets, UnixTime};
 use http::Method;
 
 use super::answer::{Answered, Refused, document};
-use crate::process::wall::unix_ms;
+use crate::process::wall_clock::unix_ms;
 use crate::shared::Shared;
 
 /// An authenticated operator.
-pub(super) enum Who {
+pub(super) enum Caller {
     /// Connected by the unix socket; operators state their own name.
     Local,
     /// Identified by a token, which contains the name.
     Named(Operator),
 }
 
-impl Who {
+impl Caller {
     /// Returns the name in the token.
     pub(super) fn name(&self) -> Option<&str> {
         match self {
@@ -47,12 +47,12 @@ impl Who {
         }
     }
 
-    /// Returns the author of a decision; `said` is the name that the operator states.
-    pub(super) fn author(&self, said: Option<String>) -> Result<String, Refused> {
+    /// Returns the author of a decision; `stated` is the name that the operator states.
+    pub(super) fn author(&self, stated: Option<String>) -> Result<String, Refused> {
         match self {
-            Self::Local => Ok(said.unwrap_or_default()),
-            Self::Named(operator) => match said {
-                Some(said) if said != operator.name() => Err(Refused::new(
+            Self::Local => Ok(stated.unwrap_or_default()),
+            Self::Named(operator) => match stated {
+                Some(stated) if stated != operator.name() => Err(Refused::new(
                     Code::Forbidden,
                     "`by` differs from the name in the token: omit `by`, or use a token with your \
                      own name",
@@ -64,13 +64,13 @@ impl Who {
 }
 
 /// The credentials of a watcher, which are checked again and again while it watches.
-pub(super) struct Pass {
+pub(super) struct Credentials {
     /// The token; not needed on the unix socket.
     token: Option<Vec<u8>>,
     is_local: bool,
 }
 
-impl Pass {
+impl Credentials {
     pub(super) fn of(request: &Request, is_local: bool) -> Self {
         Self { token: token(request).map(<[u8]>::to_vec), is_local }
     }
@@ -95,12 +95,12 @@ pub(super) fn proof(shared: &Shared, place: &str, nonce: Option<&str>) -> Answer
 }
 
 /// Lets the request in if its operator may do this.
-pub(super) fn enter(
+pub(super) fn authorize(
     shared: &Shared,
     is_local: bool,
     request: &Request,
     access: Access,
-) -> Result<Who, Refused> {
+) -> Result<Caller, Refused> {
     if !host_is_loopback(&request.authority) {
         return Err(forbidden(
             "this `Host` is not allowed: use the loopback address of the admin listener, or \
@@ -108,11 +108,13 @@ pub(super) fn enter(
         ));
     }
     if access == Access::Anybody {
-        return Ok(Who::Local);
+        return Ok(Caller::Local);
     }
     comes_from_here(request)?;
-    let who = if is_local { Who::Local } else { Who::Named(proven(shared, token(request))?) };
-    if matches!(&who, Who::Named(operator) if access == Access::Decider && !operator.decides) {
+    let caller =
+        if is_local { Caller::Local } else { Caller::Named(proven(shared, token(request))?) };
+    if matches!(&caller, Caller::Named(operator) if access == Access::Decider && !operator.decides)
+    {
         return Err(forbidden(
             "this token is read-only: `bywash console` makes one that permits decisions",
         ));
@@ -120,7 +122,7 @@ pub(super) fn enter(
     if request.method == Method::POST && request.fields.named(b"bywash-admin").next().is_none() {
         return Err(forbidden("a POST needs the header field Bywash-Admin"));
     }
-    Ok(who)
+    Ok(caller)
 }
 
 fn forbidden(why: &str) -> Refused {
@@ -155,7 +157,7 @@ fn proven(shared: &Shared, token: Option<&[u8]>) -> Result<Operator, Refused> {
                    FILE";
         unauthorised(why.to_owned())
     })?;
-    read(&keys, token, Moment::from_millis(unix_ms())).map_err(|why| match why {
+    read(&keys, token, UnixTime::from_millis(unix_ms())).map_err(|why| match why {
         Unproven::Over => {
             Refused::new(Code::Expired, "the token has expired: `bywash console` makes a new one")
         }

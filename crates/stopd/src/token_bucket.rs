@@ -6,14 +6,14 @@
 use bywash_units::{Span, Time};
 
 #[derive(Debug)]
-pub(crate) struct Pace {
+pub(crate) struct TokenBucket {
     per_second: f64,
     most: f64,
     tokens: f64,
     at: Time,
 }
 
-impl Pace {
+impl TokenBucket {
     pub(crate) fn new(per_second: u32, now: Time) -> Self {
         let per_second = f64::from(per_second);
         let most = (per_second / 10.0).max(1.0);
@@ -50,26 +50,26 @@ mod tests {
 
     #[test]
     fn a_tenth_of_a_second_is_saved_up_and_no_more() {
-        let mut pace = Pace::new(100, at(0));
-        pace.spend(at(60_000), 9);
-        assert_eq!(pace.wait(at(60_000)), Span::ZERO);
-        pace.spend(at(60_000), 1);
-        assert_eq!(pace.wait(at(60_000)), Span::from_millis(10));
-        assert_eq!(pace.wait(at(60_010)), Span::ZERO);
+        let mut bucket = TokenBucket::new(100, at(0));
+        bucket.spend(at(60_000), 9);
+        assert_eq!(bucket.wait(at(60_000)), Span::ZERO);
+        bucket.spend(at(60_000), 1);
+        assert_eq!(bucket.wait(at(60_000)), Span::from_millis(10));
+        assert_eq!(bucket.wait(at(60_010)), Span::ZERO);
     }
 
     #[test]
     fn what_was_spent_beyond_is_missing_afterwards() {
-        let mut pace = Pace::new(10, at(0));
-        pace.spend(at(0), 3);
-        assert_eq!(pace.wait(at(0)), Span::from_millis(300));
+        let mut bucket = TokenBucket::new(10, at(0));
+        bucket.spend(at(0), 3);
+        assert_eq!(bucket.wait(at(0)), Span::from_millis(300));
     }
 
     #[test]
     fn one_a_second_is_one_at_a_time() {
-        let mut pace = Pace::new(1, at(0));
-        assert_eq!(pace.wait(at(5000)), Span::ZERO);
-        pace.spend(at(5000), 1);
-        assert_eq!(pace.wait(at(5400)), Span::from_millis(600));
+        let mut bucket = TokenBucket::new(1, at(0));
+        assert_eq!(bucket.wait(at(5000)), Span::ZERO);
+        bucket.spend(at(5000), 1);
+        assert_eq!(bucket.wait(at(5400)), Span::from_millis(600));
     }
 }

@@ -8,7 +8,7 @@ use tokio::sync::{Notify, mpsc};
 
 /// The sender of a client's responses.
 #[derive(Clone)]
-pub(crate) struct Voice {
+pub(crate) struct Responder {
     pub(crate) lines: mpsc::UnboundedSender<String>,
     pub(crate) owed: Rc<Owed>,
 }
@@ -20,8 +20,8 @@ pub(crate) struct Owed {
     pub(crate) less: Notify,
 }
 
-impl Voice {
-    pub(crate) fn say(&self, number: u64, answer: &Answer) {
+impl Responder {
+    pub(crate) fn send(&self, number: u64, answer: &Answer) {
         // An error means that the client has disconnected.
         let _ = self.lines.send(format!("{number} {answer}\n"));
     }

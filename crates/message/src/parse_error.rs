@@ -3,7 +3,7 @@
 /// The reason for which a message is refused as malformed or unacceptable. Each has a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
-pub enum Fault {
+pub enum ParseError {
     /// Invalid HTTP: a bad first line, a bare CR or LF, a folded line, space before a colon, or a
     /// byte that is not allowed in a field (RFC 9112 §2.2, §3, §5).
     Syntax,
@@ -33,8 +33,8 @@ pub enum Fault {
     Nominated,
 }
 
-impl Fault {
-    /// All faults, in the order of their discriminants.
+impl ParseError {
+    /// All errors, in the order of their discriminants.
     pub const ALL: [Self; 11] = [
         Self::Syntax,
         Self::Version,
@@ -49,7 +49,7 @@ impl Fault {
         Self::Nominated,
     ];
 
-    /// Returns the name of the fault in metrics and logs.
+    /// Returns the name of the error in metrics and logs.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Syntax => "syntax",
@@ -73,15 +73,15 @@ mod tests {
 
     #[test]
     fn all_are_listed_in_the_order_of_their_numbers() {
-        for (number, fault) in Fault::ALL.into_iter().enumerate() {
-            assert_eq!(fault as usize, number, "{}", fault.name());
+        for (number, error) in ParseError::ALL.into_iter().enumerate() {
+            assert_eq!(error as usize, number, "{}", error.name());
         }
     }
 
     #[test]
     fn each_has_a_word_of_its_own() {
-        let words: std::collections::BTreeSet<_> = Fault::ALL.map(Fault::name).into();
-        assert_eq!(words.len(), Fault::ALL.len());
+        let words: std::collections::BTreeSet<_> = ParseError::ALL.map(ParseError::name).into();
+        assert_eq!(words.len(), ParseError::ALL.len());
         let plain = |byte: u8| byte.is_ascii_lowercase() || byte == b'_';
         assert!(words.iter().all(|word| !word.is_empty() && word.bytes().all(plain)));
     }

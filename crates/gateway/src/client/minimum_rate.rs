@@ -3,8 +3,8 @@
 //!
 //! Only the time counts in which the gateway waited for the client. The first ten seconds of it are
 //! free. Every `rate` bytes that move earn one second back, but never more than the ten: a client
-//! that has taken much and then stops is given up as soon as any other. One `Pace` covers one
-//! direction of one request.
+//! that has taken much and then stops is given up as soon as any other. One `MinimumRate` covers
+//! one direction of one request.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -16,7 +16,7 @@ use tokio::time::{Instant, Sleep};
 const FREE: Duration = Duration::from_secs(10);
 
 #[derive(Default)]
-pub(crate) struct Pace {
+pub(crate) struct MinimumRate {
     /// The minimum rate in bytes a second; 0 for no limit.
     rate: u64,
     /// The time that the gateway has waited for the client, minus what the client has earned back.
@@ -30,7 +30,7 @@ struct Wait {
     over: Pin<Box<Sleep>>,
 }
 
-impl Pace {
+impl MinimumRate {
     pub(crate) fn new(rate: u64) -> Self {
         Self { rate, ..Self::default() }
     }
@@ -70,9 +70,9 @@ mod tests {
     use super::*;
 
     /// Waits until the client is too slow. Returns how long that took.
-    async fn endures(pace: &mut Pace) -> Duration {
+    async fn endures(minimum_rate: &mut MinimumRate) -> Duration {
         let start = Instant::now();
-        poll_fn(|cx| pace.poll_too_slow(cx)).await;
+        poll_fn(|cx| minimum_rate.poll_too_slow(cx)).await;
         start.elapsed()
     }
 
@@ -84,33 +84,33 @@ mod tests {
     #[test]
     fn a_client_that_moves_nothing_is_waited_for_ten_seconds() {
         run(async {
-            assert_eq!(endures(&mut Pace::new(500)).await.as_secs(), 10);
+            assert_eq!(endures(&mut MinimumRate::new(500)).await.as_secs(), 10);
         });
     }
 
     #[test]
     fn waits_add_up_over_pieces() {
         run(async {
-            let mut pace = Pace::new(500);
+            let mut minimum_rate = MinimumRate::new(500);
             for _ in 0..9 {
-                let wait = tokio::time::timeout(Duration::from_secs(1), endures(&mut pace));
+                let wait = tokio::time::timeout(Duration::from_secs(1), endures(&mut minimum_rate));
                 assert!(wait.await.is_err());
-                pace.moves(1);
+                minimum_rate.moves(1);
             }
             // A minute of waiting for the upstream is not the client's fault.
             tokio::time::sleep(Duration::from_secs(60)).await;
-            assert_eq!(endures(&mut pace).await.as_secs(), 1);
+            assert_eq!(endures(&mut minimum_rate).await.as_secs(), 1);
         });
     }
 
     #[test]
     fn a_client_at_the_minimum_goes_on_for_ever() {
         run(async {
-            let mut pace = Pace::new(500);
+            let mut minimum_rate = MinimumRate::new(500);
             for _ in 0..600 {
-                let wait = tokio::time::timeout(Duration::from_secs(1), endures(&mut pace));
+                let wait = tokio::time::timeout(Duration::from_secs(1), endures(&mut minimum_rate));
                 assert!(wait.await.is_err());
-                pace.moves(501);
+                minimum_rate.moves(501);
             }
         });
     }
@@ -118,17 +118,17 @@ mod tests {
     #[test]
     fn nobody_saves_up_time() {
         run(async {
-            let mut pace = Pace::new(500);
-            pace.moves(5_000_000);
-            assert_eq!(endures(&mut pace).await.as_secs(), 10);
+            let mut minimum_rate = MinimumRate::new(500);
+            minimum_rate.moves(5_000_000);
+            assert_eq!(endures(&mut minimum_rate).await.as_secs(), 10);
         });
     }
 
     #[test]
     fn without_a_minimum_nobody_is_too_slow() {
         run(async {
-            let mut pace = Pace::new(0);
-            let wait = tokio::time::timeout(Duration::from_secs(3600), endures(&mut pace));
+            let mut minimum_rate = MinimumRate::new(0);
+            let wait = tokio::time::timeout(Duration::from_secs(3600), endures(&mut minimum_rate));
             assert!(wait.await.is_err());
         });
     }

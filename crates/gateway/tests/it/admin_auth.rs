@@ -99,8 +99,8 @@ fn who_only_reads_decides_nothing() {
     let reads = token(7, "the wall", false, in_seconds(60));
     assert_eq!(ask(address, "GET", "/v1/policy", &bearer(&reads)).status(), Some(200));
     let fields = format!("Host: {address}\r\n{}Bywash-Admin: 1\r\n", bearer(&reads));
-    let said = json!({ "on": true, "why": "so" }).to_string();
-    assert_eq!(says_with(address, &fields, "/v1/bypass", &said).status(), Some(403));
+    let body = json!({ "on": true, "why": "so" }).to_string();
+    assert_eq!(says_with(address, &fields, "/v1/bypass", &body).status(), Some(403));
     // A preview is not a decision.
     assert_eq!(says_with(address, &fields, "/v1/elephants/1/preview", "{}").status(), Some(404));
 }
@@ -115,9 +115,9 @@ fn what_is_said_is_read_strictly_and_within_bounds() {
         bearer(&token(7, "ana", true, in_seconds(60)))
     );
     let long = format!(r#"{{"on": true, "why": "{}"}}"#, "x".repeat(20_000));
-    for said in ["", "{", "[]", "null", r#"{"on": true, "on": false, "why": "so"}"#, &long, "\u{0}"]
+    for body in ["", "{", "[]", "null", r#"{"on": true, "on": false, "why": "so"}"#, &long, "\u{0}"]
     {
-        let answer = says_with(address, &fields, "/v1/bypass", said);
+        let answer = says_with(address, &fields, "/v1/bypass", body);
         assert_eq!(answer.status(), Some(400), "{}", answer.text());
         assert!(!answer.text().contains("struct"), "{}", answer.text());
     }
@@ -255,8 +255,8 @@ fn three_hundred_watchers_keep_neither_probes_nor_decisions_out() {
         "Host: {address}\r\n{}Bywash-Admin: 1\r\n",
         bearer(&token(7, "ana", true, in_seconds(60)))
     );
-    let said = json!({ "on": true, "why": "so" }).to_string();
-    assert_eq!(says_with(address, &fields, "/v1/bypass", &said).status(), Some(200));
+    let body = json!({ "on": true, "why": "so" }).to_string();
+    assert_eq!(says_with(address, &fields, "/v1/bypass", &body).status(), Some(200));
     // Many names together get no more than the share of all watchers.
     for name in 0..20 {
         let fields = bearer(&token(7, &format!("operator {name}"), false, in_seconds(600)));
@@ -269,7 +269,7 @@ fn three_hundred_watchers_keep_neither_probes_nor_decisions_out() {
         }
     }
     assert_eq!(ask(address, "GET", "/livez", "").status(), Some(200));
-    assert_eq!(says_with(address, &fields, "/v1/bypass", &said).status(), Some(200));
+    assert_eq!(says_with(address, &fields, "/v1/bypass", &body).status(), Some(200));
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Handles the messages of all clients and holds the leases.
 //!
-//! There is one [`Desk`] for all client connections, on one thread, so each message is handled
-//! completely before the next one. The work in a database follows later in a canceller, which
-//! checks the leases here again before it acts.
+//! There is one [`LeaseBroker`] for all client connections, on one thread, so each message is
+//! handled completely before the next one. The work in a database follows later in a canceller,
+//! which checks the leases here again before it acts.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -11,15 +11,15 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use bywash_config::Mode;
 use bywash_lease::{
-    Answer, Backend, DatabaseName, Fault, Holder, Leased, Message, OWN, Order, Part, Reason,
+    Answer, Backend, DatabaseName, Holder, Leased, Message, OWN, Order, Part, Reason, Refusal,
     Released, RequestId, Scope, Stopped, Table,
 };
 use bywash_units::{Span, Time};
 
 use crate::job::{Job, Report, Stop};
 use crate::numbers::Numbers;
+use crate::responder::Responder;
 use crate::spared::Spared;
-use crate::voice::Voice;
 
 /// The maximum duration of a lease, and the duration of one without `not-after`. A lease also ends
 /// with its client connection.
@@ -41,25 +41,25 @@ impl Rights {
 }
 
 /// The channel to a canceller.
-pub(crate) struct Tray {
+pub(crate) struct JobChannel {
     pub(crate) jobs: tokio::sync::mpsc::Sender<Job>,
     /// Whether the canceller also searches for marked statements without a lease.
     pub(crate) marks: bool,
 }
 
-pub(crate) struct Desk {
+pub(crate) struct LeaseBroker {
     pub(crate) numbers: Numbers,
     pub(crate) mode: Mode,
     table: RefCell<Table>,
-    voices: RefCell<HashMap<Holder, Voice>>,
-    trays: BTreeMap<DatabaseName, Tray>,
+    responders: RefCell<HashMap<Holder, Responder>>,
+    channels: BTreeMap<DatabaseName, JobChannel>,
     started: Instant,
 }
 
-impl Desk {
+impl LeaseBroker {
     pub(crate) fn new(
         mode: Mode,
-        trays: BTreeMap<DatabaseName, Tray>,
+        channels: BTreeMap<DatabaseName, JobChannel>,
         table: Table,
         numbers: Numbers,
     ) -> Self {
@@ -67,8 +67,8 @@ impl Desk {
             numbers,
             mode,
             table: RefCell::new(table),
-            voices: RefCell::default(),
-            trays,
+            responders: RefCell::default(),
+            channels,
             started: Instant::now(),
         }
     }
@@ -77,30 +77,36 @@ impl Desk {
         Time::ZERO + Span::from_nanos(self.started.elapsed().as_nanos() as u64)
     }
 
-    pub(crate) fn comes(&self, holder: Holder, voice: Voice) {
+    pub(crate) fn connected(&self, holder: Holder, responder: Responder) {
         self.numbers.came();
-        self.voices.borrow_mut().insert(holder, voice);
+        self.responders.borrow_mut().insert(holder, responder);
     }
 
-    pub(crate) fn goes(&self, holder: Holder) {
+    pub(crate) fn disconnected(&self, holder: Holder) {
         self.numbers.left();
-        self.voices.borrow_mut().remove(&holder);
+        self.responders.borrow_mut().remove(&holder);
         self.table.borrow_mut().gone(holder);
         self.count();
     }
 
-    /// Handles a message. Its response goes to `voice`, now or later.
-    pub(crate) fn hear(&self, holder: Holder, rights: Rights, voice: &Voice, message: Message) {
+    /// Handles a message. Its response goes to `responder`, now or later.
+    pub(crate) fn handle(
+        &self,
+        holder: Holder,
+        rights: Rights,
+        responder: &Responder,
+        message: Message,
+    ) {
         let number = message.number;
         let answered = match message.order {
             // A client that may lease may also stop the work that it has leased.
             Order::Lease { .. } | Order::Release { .. } | Order::Stop { scope: Scope::Own, .. }
                 if !rights.leases =>
             {
-                Err(refusal(Fault::Forbidden, "add this user to sentry.leases"))
+                Err(refused(Refusal::Forbidden, "add this user to sentry.leases"))
             }
             Order::Stop { scope: Scope::All, .. } if !rights.stops => {
-                Err(refusal(Fault::Forbidden, "add this user to sentry.stops"))
+                Err(refused(Refusal::Forbidden, "add this user to sentry.stops"))
             }
             Order::Lease { request, database, connection, not_after } => {
                 self.lease(holder, &request, &Backend::new(database, connection, holder), not_after)
@@ -110,20 +116,24 @@ impl Desk {
             }
             Order::Stop { request, reason, scope, not_after, traceparent } => {
                 let only = (scope == Scope::Own).then(|| Part { holder, until: self.now() });
-                self.stop(voice, number, &Stop { request, reason, only, not_after, traceparent })
+                self.stop(
+                    responder,
+                    number,
+                    &Stop { request, reason, only, not_after, traceparent },
+                )
             }
         };
         match answered {
             Ok(None) => {}
-            Ok(Some(answer)) => voice.say(number, &answer),
-            Err((fault, why)) => self.refuse(voice, number, fault, why),
+            Ok(Some(answer)) => responder.send(number, &answer),
+            Err((refusal, why)) => self.refuse(responder, number, refusal, why),
         }
         self.count();
     }
 
-    pub(crate) fn refuse(&self, voice: &Voice, number: u64, fault: Fault, why: &str) {
-        self.numbers.refuse(fault);
-        voice.say(number, &Answer::Refused(fault, why.to_owned()));
+    pub(crate) fn refuse(&self, responder: &Responder, number: u64, refusal: Refusal, why: &str) {
+        self.numbers.refuse(refusal);
+        responder.send(number, &Answer::Refused(refusal, why.to_owned()));
     }
 
     fn lease(
@@ -133,22 +143,22 @@ impl Desk {
         backend: &Backend,
         not_after: Option<u64>,
     ) -> Answered {
-        if backend.database.as_str() != OWN && !self.trays.contains_key(&backend.database) {
-            return Err(refusal(
-                Fault::UnknownDatabase,
+        if backend.database.as_str() != OWN && !self.channels.contains_key(&backend.database) {
+            return Err(refused(
+                Refusal::UnknownDatabase,
                 "there is no [database.NAME] of this name",
             ));
         }
         let now = self.now();
         let left = left(not_after, LEASE);
-        let left = left.ok_or(refusal(Fault::Late, "its not-after has passed"))?;
+        let left = left.ok_or(refused(Refusal::Late, "its not-after has passed"))?;
         match self.table.borrow_mut().lease(now, holder, request, backend, now + left) {
             Leased::Held => Ok(Some(Answer::Done)),
             Leased::Stopped(reason) => Ok(Some(Answer::Stopped(reason))),
             Leased::Taken => {
-                Err(refusal(Fault::Taken, "this connection has another lease: close it"))
+                Err(refused(Refusal::Taken, "this connection has another lease: close it"))
             }
-            Leased::Full => Err(refusal(Fault::Full, "there are too many leases")),
+            Leased::Full => Err(refused(Refusal::Full, "there are too many leases")),
         }
     }
 
@@ -163,15 +173,15 @@ impl Desk {
             Released::Now => Ok(Some(Answer::Done)),
             Released::Later => Ok(None),
             Released::Doubtful => Err(IN_DOUBT),
-            Released::NotLeased => Err(refusal(Fault::NotLeased, "you have no such lease")),
+            Released::NotLeased => Err(refused(Refusal::NotLeased, "you have no such lease")),
         }
     }
 
-    fn stop(&self, voice: &Voice, number: u64, stop: &Stop) -> Answered {
+    fn stop(&self, responder: &Responder, number: u64, stop: &Stop) -> Answered {
         let Stop { request, reason, only, .. } = stop;
         let left = left(stop.not_after, STOP);
-        let left = left.ok_or(refusal(Fault::Late, "its not-after has passed"))?;
-        let report = Rc::new(Report::new(voice, number));
+        let left = left.ok_or(refused(Refusal::Late, "its not-after has passed"))?;
+        let report = Rc::new(Report::new(responder, number));
         let is_observed = self.mode == Mode::Observe;
         let stopped = if only.is_some() && self.table.borrow_mut().is_stopped(self.now(), request) {
             Stopped::Again
@@ -189,18 +199,18 @@ impl Desk {
         for (backend, holder) in &works {
             if backend.database.as_str() == OWN {
                 if !is_observed {
-                    self.tell(*holder, request, *reason, backend.connection);
+                    self.notify_holder(*holder, request, *reason, backend.connection);
                 }
                 report.cancelled();
             }
         }
-        for (name, tray) in &self.trays {
+        for (name, channel) in &self.channels {
             // Marked statements may belong to other services too, so `scope=own` does not cover
             // them.
-            let is_marked = tray.marks && only.is_none();
+            let is_marked = channel.marks && only.is_none();
             if is_marked || works.iter().any(|(backend, _)| backend.database == *name) {
                 let job = Job::new(stop, self.now(), left, &report);
-                if tray.jobs.try_send(job).is_err() {
+                if channel.jobs.try_send(job).is_err() {
                     self.numbers.spare(name.as_str(), Spared::Late);
                     report.spared();
                 }
@@ -210,9 +220,9 @@ impl Desk {
     }
 
     /// Notifies the holder of a lease of `self`, in a line with the number 0.
-    fn tell(&self, holder: Holder, request: &RequestId, reason: Reason, connection: u64) {
-        if let Some(voice) = self.voices.borrow().get(&holder) {
-            voice.say(0, &Answer::Told { request: request.clone(), reason, connection });
+    fn notify_holder(&self, holder: Holder, request: &RequestId, reason: Reason, connection: u64) {
+        if let Some(responder) = self.responders.borrow().get(&holder) {
+            responder.send(0, &Answer::StopWork { request: request.clone(), reason, connection });
         }
     }
 
@@ -237,9 +247,9 @@ impl Desk {
     pub(crate) fn end(&self, backend: &Backend) {
         let waits = self.table.borrow_mut().end(backend);
         if let Some((holder, number)) = waits
-            && let Some(voice) = self.voices.borrow().get(&holder)
+            && let Some(responder) = self.responders.borrow().get(&holder)
         {
-            voice.say(number, &Answer::Done);
+            responder.send(number, &Answer::Done);
         }
         self.count();
     }
@@ -258,10 +268,10 @@ impl Desk {
 
     fn refuse_release(&self, waits: Option<(Holder, u64)>) {
         if let Some((holder, number)) = waits
-            && let Some(voice) = self.voices.borrow().get(&holder)
+            && let Some(responder) = self.responders.borrow().get(&holder)
         {
-            let (fault, why) = IN_DOUBT;
-            self.refuse(voice, number, fault, why);
+            let (refusal, why) = IN_DOUBT;
+            self.refuse(responder, number, refusal, why);
         }
     }
 
@@ -300,14 +310,14 @@ impl Desk {
 }
 
 /// The refusal of a release while a cancellation is in doubt.
-const IN_DOUBT: (Fault, &str) =
-    (Fault::Taken, "a cancellation may still be under way on this connection: close it");
+const IN_DOUBT: (Refusal, &str) =
+    (Refusal::Taken, "a cancellation may still be under way on this connection: close it");
 
 /// The response to send now, if there is one, or the refusal.
-type Answered = Result<Option<Answer>, (Fault, &'static str)>;
+type Answered = Result<Option<Answer>, (Refusal, &'static str)>;
 
-fn refusal(fault: Fault, why: &'static str) -> (Fault, &'static str) {
-    (fault, why)
+fn refused(refusal: Refusal, why: &'static str) -> (Refusal, &'static str) {
+    (refusal, why)
 }
 
 /// Returns the time left until `not_after`, by the wall clock, which all processes of the machine

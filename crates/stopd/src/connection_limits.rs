@@ -8,11 +8,11 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use crate::desk::Rights;
+use crate::lease_broker::Rights;
 
-/// A share of the connections.
+/// A group of users with a share of the connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Share {
+enum UserGroup {
     /// Users that may lease.
     Lessees,
     /// Users that may only stop: gateways.
@@ -21,7 +21,7 @@ enum Share {
     Strangers,
 }
 
-impl Share {
+impl UserGroup {
     const fn of(rights: Rights) -> Self {
         match (rights.leases, rights.stops) {
             (true, _) => Self::Lessees,
@@ -30,7 +30,7 @@ impl Share {
         }
     }
 
-    const fn seats(self) -> usize {
+    const fn limit(self) -> usize {
         match self {
             Self::Lessees => 4096,
             Self::Stoppers => 1024,
@@ -38,54 +38,54 @@ impl Share {
         }
     }
 
-    const fn of_one_user(self) -> usize {
-        self.seats() / 4
+    const fn limit_per_user(self) -> usize {
+        self.limit() / 4
     }
 }
 
 #[derive(Debug, Default)]
 struct Taken {
-    by_share: HashMap<Share, usize>,
-    by_user: HashMap<(Share, u32), usize>,
+    by_group: HashMap<UserGroup, usize>,
+    by_user: HashMap<(UserGroup, u32), usize>,
 }
 
 /// The counts of all connections. Clones share the counts.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Seats(Rc<RefCell<Taken>>);
+pub(crate) struct ConnectionLimits(Rc<RefCell<Taken>>);
 
 /// A connection, which counts until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Seat {
-    seats: Seats,
-    share: Share,
+pub(crate) struct ConnectionPermit {
+    limits: ConnectionLimits,
+    group: UserGroup,
     user: u32,
 }
 
-impl Seats {
+impl ConnectionLimits {
     /// Takes a connection for a user with these rights. Returns `None` if its share, or the user's
     /// part of it, is exhausted.
-    pub(crate) fn take(&self, user: u32, rights: Rights) -> Option<Seat> {
-        let share = Share::of(rights);
+    pub(crate) fn take(&self, user: u32, rights: Rights) -> Option<ConnectionPermit> {
+        let group = UserGroup::of(rights);
         let mut taken = self.0.borrow_mut();
-        let of_share = taken.by_share.get(&share).copied().unwrap_or(0);
-        let of_user = taken.by_user.get(&(share, user)).copied().unwrap_or(0);
-        if of_share >= share.seats() || of_user >= share.of_one_user() {
+        let of_group = taken.by_group.get(&group).copied().unwrap_or(0);
+        let of_user = taken.by_user.get(&(group, user)).copied().unwrap_or(0);
+        if of_group >= group.limit() || of_user >= group.limit_per_user() {
             return None;
         }
-        taken.by_share.insert(share, of_share + 1);
-        taken.by_user.insert((share, user), of_user + 1);
+        taken.by_group.insert(group, of_group + 1);
+        taken.by_user.insert((group, user), of_user + 1);
         drop(taken);
-        Some(Seat { seats: self.clone(), share, user })
+        Some(ConnectionPermit { limits: self.clone(), group, user })
     }
 }
 
-impl Drop for Seat {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
-        let mut taken = self.seats.0.borrow_mut();
-        if let Some(count) = taken.by_share.get_mut(&self.share) {
+        let mut taken = self.limits.0.borrow_mut();
+        if let Some(count) = taken.by_group.get_mut(&self.group) {
             *count -= 1;
         }
-        let key = (self.share, self.user);
+        let key = (self.group, self.user);
         if let Some(count) = taken.by_user.get_mut(&key) {
             *count -= 1;
             if *count == 0 {
@@ -105,37 +105,37 @@ mod tests {
 
     #[test]
     fn one_user_leaves_room_for_others() {
-        let seats = Seats::default();
-        let one: Vec<_> = std::iter::from_fn(|| seats.take(1, BOTH)).collect();
+        let limits = ConnectionLimits::default();
+        let one: Vec<_> = std::iter::from_fn(|| limits.take(1, BOTH)).collect();
         assert_eq!(one.len(), 1024);
-        assert!(seats.take(2, LESSEE).is_some());
+        assert!(limits.take(2, LESSEE).is_some());
         drop(one);
-        assert!(seats.take(1, BOTH).is_some());
+        assert!(limits.take(1, BOTH).is_some());
     }
 
     #[test]
     fn lessees_and_stoppers_cannot_shut_each_other_out() {
-        let seats = Seats::default();
+        let limits = ConnectionLimits::default();
         let users = 1..=8;
         let lessees: Vec<_> = users
             .clone()
-            .flat_map(|user| std::iter::from_fn(|| seats.take(user, LESSEE)).collect::<Vec<_>>())
+            .flat_map(|user| std::iter::from_fn(|| limits.take(user, LESSEE)).collect::<Vec<_>>())
             .collect();
         assert_eq!(lessees.len(), 4096);
-        assert!(seats.take(9, LESSEE).is_none());
+        assert!(limits.take(9, LESSEE).is_none());
         let stoppers: Vec<_> = users
-            .flat_map(|user| std::iter::from_fn(|| seats.take(user, STOPPER)).collect::<Vec<_>>())
+            .flat_map(|user| std::iter::from_fn(|| limits.take(user, STOPPER)).collect::<Vec<_>>())
             .collect();
         assert_eq!(stoppers.len(), 1024);
         drop(lessees);
-        assert!(seats.take(9, STOPPER).is_none());
-        assert!(seats.take(9, LESSEE).is_some());
+        assert!(limits.take(9, STOPPER).is_none());
+        assert!(limits.take(9, LESSEE).is_some());
     }
 
     #[test]
     fn a_user_without_rights_has_few() {
-        let seats = Seats::default();
-        let few: Vec<_> = std::iter::from_fn(|| seats.take(1, Rights::NONE)).collect();
+        let limits = ConnectionLimits::default();
+        let few: Vec<_> = std::iter::from_fn(|| limits.take(1, Rights::NONE)).collect();
         assert_eq!(few.len(), 4);
     }
 }

@@ -1,8 +1,8 @@
-//! The stages in the life of a gateway.
+//! The stages in the lifecycle of a gateway.
 
-/// The stage in the life of a gateway.
+/// The stage in the lifecycle of a gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Life {
+pub(crate) enum Lifecycle {
     /// Ready, but no client is let in yet.
     Prepared,
     Runs,

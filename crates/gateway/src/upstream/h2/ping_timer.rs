@@ -28,16 +28,16 @@ const MOST_PINGS: u8 = 3;
 
 /// The action after a tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Beat {
+pub(super) enum PingAction {
     Steady,
     /// Send a PING.
-    Ask,
+    SendPing,
     /// Send nothing new.
     Gone,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Pulse {
+pub(super) struct PingTimer {
     /// Ticks since the first request after the last byte; `None` if no request was sent since.
     silent: Cell<Option<u8>>,
     asked: Cell<bool>,
@@ -45,7 +45,7 @@ pub(super) struct Pulse {
     pings: Cell<u8>,
 }
 
-impl Pulse {
+impl PingTimer {
     /// Records that a request goes out.
     pub(super) fn waits(&self) {
         self.silent.set(self.silent.get().or(Some(0)));
@@ -62,33 +62,33 @@ impl Pulse {
     }
 
     /// Advances the time by a second.
-    pub(super) fn tick(&self) -> Beat {
-        let Some(silent) = self.silent.get() else { return Beat::Steady };
+    pub(super) fn tick(&self) -> PingAction {
+        let Some(silent) = self.silent.get() else { return PingAction::Steady };
         let silent = silent.saturating_add(1);
         self.silent.set(Some(silent));
         if self.asked.get() || self.pings.get() >= MOST_PINGS {
-            return if silent >= SILENT + NO_PONG { Beat::Gone } else { Beat::Steady };
+            return if silent >= SILENT + NO_PONG { PingAction::Gone } else { PingAction::Steady };
         }
         if silent < SILENT {
-            return Beat::Steady;
+            return PingAction::Steady;
         }
         // From here on the server has its full time to respond, however long it was silent before.
         self.silent.set(Some(SILENT));
         self.asked.set(true);
         self.pings.set(self.pings.get() + 1);
-        Beat::Ask
+        PingAction::SendPing
     }
 }
 
-/// Wraps a stream so that each byte received is reported to `pulse`.
-pub(super) fn heard(
+/// Wraps a stream so that each byte received is reported to `ping_timer`.
+pub(super) fn inspect(
     stream: Stream,
-    pulse: &Rc<Pulse>,
+    ping_timer: &Rc<PingTimer>,
 ) -> InspectReader<Stream, impl FnMut(&[u8]) + use<>> {
-    let pulse = Rc::clone(pulse);
+    let ping_timer = Rc::clone(ping_timer);
     InspectReader::new(stream, move |bytes| {
         if !bytes.is_empty() {
-            pulse.heard();
+            ping_timer.heard();
         }
     })
 }
@@ -97,63 +97,75 @@ pub(super) fn heard(
 mod tests {
     use super::*;
 
-    fn ticks(pulse: &Pulse, count: u8) -> Vec<Beat> {
-        (0..count).map(|_| pulse.tick()).collect()
+    fn ticks(ping_timer: &PingTimer, count: u8) -> Vec<PingAction> {
+        (0..count).map(|_| ping_timer.tick()).collect()
     }
 
     #[test]
     fn a_server_that_says_nothing_is_asked_and_then_given_up() {
-        let pulse = Pulse::default();
-        pulse.waits();
-        let expected = [Beat::Steady, Beat::Ask, Beat::Steady, Beat::Steady, Beat::Gone];
-        assert_eq!(ticks(&pulse, 5), expected);
+        let ping_timer = PingTimer::default();
+        ping_timer.waits();
+        let expected = [
+            PingAction::Steady,
+            PingAction::SendPing,
+            PingAction::Steady,
+            PingAction::Steady,
+            PingAction::Gone,
+        ];
+        assert_eq!(ticks(&ping_timer, 5), expected);
     }
 
     #[test]
     fn later_requests_do_not_put_it_off() {
-        let pulse = Pulse::default();
-        let beats: Vec<Beat> = (0..5)
+        let ping_timer = PingTimer::default();
+        let actions: Vec<PingAction> = (0..5)
             .map(|_| {
-                pulse.waits();
-                pulse.tick()
+                ping_timer.waits();
+                ping_timer.tick()
             })
             .collect();
-        assert_eq!(beats[4], Beat::Gone);
+        assert_eq!(actions[4], PingAction::Gone);
     }
 
     #[test]
     fn nobody_is_asked_who_owes_nothing() {
-        let pulse = Pulse::default();
-        assert_eq!(ticks(&pulse, 9), [Beat::Steady; 9]);
-        pulse.waits();
-        pulse.heard();
-        assert_eq!(ticks(&pulse, 9), [Beat::Steady; 9]);
+        let ping_timer = PingTimer::default();
+        assert_eq!(ticks(&ping_timer, 9), [PingAction::Steady; 9]);
+        ping_timer.waits();
+        ping_timer.heard();
+        assert_eq!(ticks(&ping_timer, 9), [PingAction::Steady; 9]);
     }
 
     #[test]
     fn a_slow_server_that_answers_pings_is_asked_three_times_between_two_answers() {
-        let pulse = Pulse::default();
+        let ping_timer = PingTimer::default();
         let asked = || {
-            pulse.waits();
-            let asked = ticks(&pulse, 4).contains(&Beat::Ask);
-            pulse.heard();
+            ping_timer.waits();
+            let asked = ticks(&ping_timer, 4).contains(&PingAction::SendPing);
+            ping_timer.heard();
             asked
         };
         assert_eq!([asked(), asked(), asked(), asked()], [true, true, true, false]);
-        pulse.answered();
+        ping_timer.answered();
         assert!(asked());
     }
 
     #[test]
     fn one_that_may_not_be_asked_again_is_given_up_all_the_same() {
-        let pulse = Pulse::default();
+        let ping_timer = PingTimer::default();
         for _ in 0..MOST_PINGS {
-            pulse.waits();
-            ticks(&pulse, SILENT);
-            pulse.heard();
+            ping_timer.waits();
+            ticks(&ping_timer, SILENT);
+            ping_timer.heard();
         }
-        pulse.waits();
-        let expected = [Beat::Steady, Beat::Steady, Beat::Steady, Beat::Steady, Beat::Gone];
-        assert_eq!(ticks(&pulse, 5), expected);
+        ping_timer.waits();
+        let expected = [
+            PingAction::Steady,
+            PingAction::Steady,
+            PingAction::Steady,
+            PingAction::Steady,
+            PingAction::Gone,
+        ];
+        assert_eq!(ticks(&ping_timer, 5), expected);
     }
 }

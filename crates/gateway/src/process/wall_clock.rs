@@ -59,14 +59,18 @@ mod tests {
 
     #[test]
     fn it_jumps_forward_and_goes_on_from_there_at_its_pace() {
-        let wall = |second: i64| Timestamp::from_second(1_800_000_000 + second).unwrap();
+        let wall_time = |second: i64| Timestamp::from_second(1_800_000_000 + second).unwrap();
         let began = Instant::now();
         let after = |seconds| began + Duration::from_secs(seconds);
-        let mut clock = Clock { shown: wall(0), at: began };
-        assert_eq!(clock.now(wall(60), after(60)), wall(60));
-        assert_eq!(clock.now(wall(-86_400), after(70)), wall(70), "it was set back");
-        assert_eq!(clock.now(wall(86_400), after(80)), wall(86_400), "it was set forward");
-        assert_eq!(clock.now(wall(90), after(90)), wall(86_410), "and put right");
-        assert_eq!(clock.now(wall(100), after(100)), wall(86_420));
+        let mut clock = Clock { shown: wall_time(0), at: began };
+        assert_eq!(clock.now(wall_time(60), after(60)), wall_time(60));
+        assert_eq!(clock.now(wall_time(-86_400), after(70)), wall_time(70), "it was set back");
+        assert_eq!(
+            clock.now(wall_time(86_400), after(80)),
+            wall_time(86_400),
+            "it was set forward"
+        );
+        assert_eq!(clock.now(wall_time(90), after(90)), wall_time(86_410), "and put right");
+        assert_eq!(clock.now(wall_time(100), after(100)), wall_time(86_420));
     }
 }

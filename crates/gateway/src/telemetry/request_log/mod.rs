@@ -17,10 +17,10 @@ use bywash_units::{Span, Time};
 use http::StatusCode;
 use tokio::sync::mpsc;
 
-use crate::process::memory::JOURNALED;
+use crate::process::memory::REQUEST_LOG_SIZE;
 use crate::process::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::process::sync::{Mutex, MutexGuard};
-use crate::process::wall::unix_ms;
+use crate::process::wall_clock::unix_ms;
 use crate::telemetry::access_log::AccessLog;
 
 /// One request, or a message that was not a valid request.
@@ -78,7 +78,7 @@ const FOLLOWED: usize = 10_000;
 const WAITING: usize = 1024;
 const WATCHERS: usize = 8;
 
-pub(crate) struct Journal {
+pub(crate) struct RequestLog {
     log: AccessLog,
     last: Mutex<VecDeque<Arc<Entry>>>,
     watchers: Mutex<Vec<mpsc::Sender<Arc<Entry>>>>,
@@ -113,7 +113,7 @@ impl Entry {
     }
 
     /// Returns the entry as operators and the log see it.
-    pub(crate) fn told(&self) -> Request {
+    pub(crate) fn summary(&self) -> Request {
         Request {
             time: self.time,
             client: self.client.to_string(),
@@ -125,8 +125,8 @@ impl Entry {
 
     fn life(&self, decided: &Decided) -> Life {
         let cut = self.message.len() > KEPT_MESSAGE;
-        let told = self.message.get(..KEPT_MESSAGE).unwrap_or(&self.message);
-        let (method, target) = told.split_once(' ').unwrap_or((told, ""));
+        let kept = self.message.get(..KEPT_MESSAGE).unwrap_or(&self.message);
+        let (method, target) = kept.split_once(' ').unwrap_or((kept, ""));
         let (decision, reason) = decided.verdict.words();
         Life {
             request: format!("{:016x}", self.name),
@@ -180,7 +180,7 @@ impl Verdict {
     }
 }
 
-impl Journal {
+impl RequestLog {
     pub(crate) fn new(log: AccessLog) -> Self {
         Self {
             log,
@@ -208,7 +208,7 @@ impl Journal {
             self.hand_on(&entry);
         }
         let mut last = lock(&self.last);
-        if last.len() == JOURNALED {
+        if last.len() == REQUEST_LOG_SIZE {
             last.pop_front();
         }
         last.push_back(entry);
