@@ -78,7 +78,7 @@ impl Pool {
         F: FnOnce(&mut Request) + Send + 'static,
     {
         let run = |scheduler: &Arc<PoolScheduler>, ticket, level| {
-            Request::run(scheduler, ticket, level, job)
+            Request::run(scheduler, ticket, level, job);
         };
         self.scheduler().submit(self.scheduler().level(level)?, Box::new(run))
     }

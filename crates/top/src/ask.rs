@@ -184,7 +184,7 @@ impl Ask {
             Step::Mode => self.choose(key.code),
             Step::Sure => return self.decide(key.code),
             Step::Percent(input, _) | Step::Why(input) if key.code != KeyCode::Enter => {
-                input.key(key)
+                input.key(key);
             }
             Step::Percent(input, usual) => {
                 let percent =

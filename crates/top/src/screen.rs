@@ -157,7 +157,7 @@ impl Screen {
             Intent::Sort(step) => self.model.sort(step),
             Intent::Reverse => self.model.reverse(),
             Intent::Filter => {
-                self.overlay = Overlay::Filter(TextInput::of(&self.model.look().filter))
+                self.overlay = Overlay::Filter(TextInput::of(&self.model.look().filter));
             }
             Intent::Clear => self.model.clear(),
             Intent::Choose(step) => self.model.choose(step),

@@ -156,10 +156,10 @@ pub(crate) unsafe extern "C" fn bywash_levels_submit(
         // SAFETY: the same.
         let level = unsafe { text(level, "the level")? };
         let run = run.ok_or_else(|| Fault::null("the function"))?;
-        let job_state = JobState::default();
-        let job = Job { run, arg: Arg(arg), pool: pool.number, job_state: job_state.clone() };
+        let state = JobState::default();
+        let job = Job { run, arg: Arg(arg), pool: pool.number, state: state.clone() };
         pool.pool.submit(level, move |request| job.run(request))?;
-        if job_state.accept() { Ok(()) } else { Err(Refused::Closed.into()) }
+        if state.accept() { Ok(()) } else { Err(Refused::Closed.into()) }
     })
 }
 
@@ -168,12 +168,12 @@ struct Job {
     run: Run,
     arg: Arg,
     pool: PoolNumber,
-    job_state: JobState,
+    state: JobState,
 }
 
 impl Job {
     fn run(self, request: &mut Request) {
-        self.job_state.begin();
+        self.state.begin();
         Turn::lent(request, self.pool, |turn| self.call(turn));
     }
 
@@ -186,7 +186,7 @@ impl Job {
 
 impl Drop for Job {
     fn drop(&mut self) {
-        if self.job_state.end() {
+        if self.state.end() {
             self.call(ptr::null_mut());
         }
     }

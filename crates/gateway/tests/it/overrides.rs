@@ -237,8 +237,8 @@ fn overrides_of_a_class_that_the_file_no_longer_has_end_and_a_file_that_cannot_b
     drop(gateway);
     std::fs::write(folder.path().join("overrides"), "{ this is none").unwrap();
     let gateway = kept(&upstream, folder.path()).start();
-    let kept = std::fs::read_to_string(folder.path().join("overrides.unreadable")).unwrap();
-    assert_eq!(kept, "{ this is none");
+    let unreadable = std::fs::read_to_string(folder.path().join("overrides.unreadable")).unwrap();
+    assert_eq!(unreadable, "{ this is none");
     // The unreadable file might have contained a bypass.
     let now = policy(&gateway);
     assert_eq!(now["bypassed"], true, "{now}");

@@ -451,7 +451,7 @@ impl State {
                 match queue.next_thread() {
                     NextThread::Owner(parker) => parker.tell(Wakeup::Slot),
                     NextThread::Worker => {
-                        self.ready.push_back(Work::Help(ticket, Arc::clone(queue)))
+                        self.ready.push_back(Work::Help(ticket, Arc::clone(queue)));
                     }
                 }
             }

@@ -20,7 +20,7 @@ impl AppState {
             ParsedRequest::Ad(level, wanted) => {
                 self.submit_page(level, handle, move |state, turn| {
                     placing::page(state, &wanted, turn).unwrap_or_else(Answer::Error)
-                })?
+                })?;
             }
             ParsedRequest::Click(token) => self.click(&token, handle),
             request => {

@@ -109,7 +109,7 @@ fn drive(target: &Target, status: &str, counters: &Counters, stop: &AtomicBool) 
             match clients[token].on_ready(&mut room)? {
                 ReadyOutcome::Waiting => {}
                 ReadyOutcome::Answered(got) if got == status.as_bytes() => {
-                    count(&counters.expected)
+                    count(&counters.expected);
                 }
                 ReadyOutcome::Answered(_) => count(&counters.unexpected),
                 ReadyOutcome::Ended { in_request } => {

@@ -202,7 +202,7 @@ impl Server {
             match self.behaviour {
                 _ if request.is_held => {}
                 Behaviour::After(time) => {
-                    self.working.push(Reverse((Instant::now() + time, token)))
+                    self.working.push(Reverse((Instant::now() + time, token)));
                 }
                 behaviour => connection.reply(behaviour, &self.answer)?,
             }

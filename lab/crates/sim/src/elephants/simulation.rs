@@ -129,7 +129,7 @@ pub fn observe(
         match event {
             Event::PageRequested(visitor) => simulation.request_page(visitor, now),
             Event::DatabaseReached(visitor, began) => {
-                simulation.reach_database(visitor, began, now)
+                simulation.reach_database(visitor, began, now);
             }
         }
     }
