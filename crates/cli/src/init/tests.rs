@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use bywash_config::{Config, Severity};
-use bywash_engine::classify::Asked;
+use bywash_engine::classify::{Asked, HasField};
 
 use super::*;
 
@@ -41,6 +41,10 @@ fn each_preset_puts_requests_of_its_application_into_one_class() {
             seen.insert(class);
         }
         assert!(wrong.is_empty(), "{name}: {wrong:#?}");
+        // The requests have no fields.
+        if matches!(*name, "wordpress" | "woocommerce") {
+            seen.insert("disguised".to_owned());
+        }
         let all: BTreeSet<String> =
             config.classes.iter().map(|class| class.class.name.clone()).collect();
         assert_eq!(seen, all, "{name}: each class has a request");
@@ -64,6 +68,31 @@ fn parameters_of_another_page_do_not_raise_a_search() {
         let classes = config.classifier.classes(&Asked::new(method, target));
         let lowest = &config.classes[config.lowest(classes).index()].class.name;
         assert_eq!(lowest, class, "{name}: {method} {target}");
+    }
+}
+
+/// The fields of a request: one field.
+struct Only(&'static str, &'static str);
+
+impl HasField for Only {
+    fn has(&self, name: &str, is_value: &dyn Fn(&[u8]) -> bool) -> bool {
+        name == self.0 && is_value(self.1.as_bytes())
+    }
+}
+
+#[test]
+fn a_post_that_a_field_turns_into_a_get_is_no_change_by_an_editor() {
+    for name in ["wordpress", "woocommerce"] {
+        let (_, preset) = PRESETS.iter().find(|(known, _)| *known == name).unwrap();
+        let config = parsed(name, &file(preset, "http://127.0.0.1:3000", None));
+        assert_eq!(config.listen.pass_fields, ["x-http-method-override"], "{name}");
+        for (method, is_disguised) in [("get", true), ("DELETE", false)] {
+            let fields = Only("x-http-method-override", method);
+            let asked = Asked::new("POST", "/wp-json/wp/v2/posts");
+            let classes = config.classifier.classes(&Asked { fields: &fields, ..asked });
+            let lowest = &config.classes[config.lowest(classes).index()].class.name;
+            assert_eq!(lowest == "disguised", is_disguised, "{name}: {method} is {lowest}");
+        }
     }
 }
 
