@@ -42,7 +42,7 @@ fn each_preset_puts_requests_of_its_application_into_one_class() {
         }
         assert!(wrong.is_empty(), "{name}: {wrong:#?}");
         // The requests have no fields.
-        if matches!(*name, "wordpress" | "woocommerce") {
+        if matches!(name, "wordpress" | "woocommerce") {
             seen.insert("disguised".to_owned());
         }
         let all: BTreeSet<String> =
