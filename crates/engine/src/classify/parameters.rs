@@ -52,8 +52,9 @@ impl<'t> Parameters<'t> {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let base = list_name(name);
             let is_list = base.len() < name.len();
+            let of_php = name_in_php(&name_of(base), &name_of(&name[base.len()..]));
+            let of_php = of_php.filter(|name| may_be_name(name));
             let name = name_of(base);
-            let of_php = name_in_php(&name).filter(|name| may_be_name(name));
             let value = value_of(value);
             if let Some(name) = of_php {
                 read.add(Cow::Owned(name), value.clone(), true, true);
@@ -137,15 +138,18 @@ fn list_name(name: &str) -> &str {
 }
 
 /// Returns the name that PHP reads instead of this one, if it differs: without spaces at the
-/// beginning, and with `_` for each further space and dot (`php_register_variable_ex`).
-fn name_in_php(name: &str) -> Option<String> {
+/// beginning, with `_` for each further space and dot, and with `_` for a bracket in `rest` that is
+/// not closed (`php_register_variable_ex`).
+fn name_in_php(name: &str, rest: &str) -> Option<String> {
     const SPACE: &str = "%20";
-    let mut rest = name;
-    while let Some(more) = rest.strip_prefix(SPACE) {
-        rest = more;
+    let mut own = name;
+    while let Some(more) = own.strip_prefix(SPACE) {
+        own = more;
     }
-    let differs = rest.len() < name.len() || rest.contains(SPACE) || rest.contains('.');
-    differs.then(|| rest.replace(SPACE, "_").replace('.', "_"))
+    let is_open = !rest.is_empty() && !rest.contains("%5D");
+    let replaced = |text: &str| text.replace(SPACE, "_").replace(['.'], "_").replace("%5B", "_");
+    let read = replaced(own) + &if is_open { replaced(rest) } else { String::new() };
+    (read != name).then_some(read)
 }
 
 /// Returns a name in its normal form.
@@ -249,6 +253,12 @@ mod tests {
         assert!(read.has("c_d", |_| true) && read.has("a.b", |_| true));
         assert!(!read.is_doubtful("a.b") && !read.is_doubtful("e") && read.is_doubtful("list"));
         assert!(read.are(4));
+        for query in ["min[price=1", "min%5bprice=1", "min[pri.ce=1&min_price=2"] {
+            let read = Parameters::read(query);
+            let name = if query.contains('.') { "min_pri_ce" } else { "min_price" };
+            assert!(read.has(name, |value| value == "1"), "{query}");
+        }
+        assert!(!Parameters::read("a[b]=1").has("a_b]", |_| true));
         let both = Parameters::read("a_b=1&a.b=2");
         assert!(both.has("a_b", |value| value == "2") && both.is_doubtful("a_b"));
     }

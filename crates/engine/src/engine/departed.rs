@@ -29,11 +29,20 @@ impl Engine {
                 self.lost(now, id);
                 self.did_not_arrive(now, id);
                 self.ran_for_nobody(now, id, since);
-                self.take_back(now, id, since, Completion::Left);
+                self.take_back(now, id, since, self.departure(now, id));
                 actions.push(Action::Cancel { id, reason: Reason::ClientLeft });
             }
             State::Free => {}
         }
+    }
+
+    /// Returns what the running time of a request says whose client has left. A client that is slow
+    /// to send or to read prolongs it, whatever the application does.
+    fn departure(&self, now: Time, id: RequestId) -> Completion {
+        let view = self.view(now);
+        let waiting = view.waiting(id);
+        let is_clients = waiting.unfinished || waiting.is_answered || self.slow.has(id);
+        if is_clients { Completion::Void } else { Completion::Left }
     }
 
     /// Notes that the client of a running request has left. The application goes on, so the slot is

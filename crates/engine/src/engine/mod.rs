@@ -107,7 +107,7 @@ impl Engine {
             Event::OutOfTime { id } => self.out_of_time(now, id, actions),
             Event::ClientGone { id } => self.client_gone(now, id, actions),
             Event::Departed { id } => self.departed(now, id),
-            Event::Answering { id } => self.requests.cannot_be_stopped(id),
+            Event::Answering { id } => self.requests.answer_begins(id),
             Event::ClientSlow { id, rate } => self.client_slow(now, id, rate),
             Event::ClientCaughtUp { id } => self.slow.forget(id),
             Event::BodyComplete { id } => self.requests.finishes_body(id),
@@ -258,6 +258,7 @@ impl Engine {
             holder: holder.map(Holder::of),
             address: request.address.map(|key| Holder::of(Principal::Address(key))),
             unfinished: request.upload == Upload::Unfinished && standing == Standing::New,
+            is_answered: false,
             stoppable: request.stoppable,
             since: now,
         };
@@ -270,22 +271,31 @@ impl Engine {
         }
         if self.running < self.limit.slots() && self.requests.may_run(id) {
             // No waiting request may have the slot: `fill` sees to that after every event.
-            let refused = self
-                .order
-                .reject(&view(now, self.mean_service, self.learning.values(), &self.requests), id);
-            actions.push(if let Some(reason) = refused {
-                self.shed(now, id, reason)
-            } else {
-                self.order.started_at_once(now, standing);
-                self.start(now, id, Reason::SlotFree)
+            let view = view(now, self.mean_service, self.learning.values(), &self.requests);
+            let refused = self.order.reject(&view, id);
+            if refused.is_none() {
+                self.order.started_at_once(&view, id);
+            }
+            actions.push(match refused {
+                Some(reason) => self.shed(now, id, reason),
+                None => self.start(now, id, Reason::SlotFree),
             });
             return;
         }
         self.stop_slow_clients(now, self.requests.may_run(id), actions);
-        if self.running < self.limit.slots()
-            || (self.requests.may_run(id) && self.make_room(now, id, actions))
-        {
+        if self.running < self.limit.slots() {
             // The best waiting request gets the slot, and this one has a place in the queue.
+            self.fill(now, actions);
+        } else if self.requests.may_run(id)
+            && let Some(first) = self.make_room(now, id, actions)
+        {
+            if first == id {
+                let view = view(now, self.mean_service, self.learning.values(), &self.requests);
+                self.order.started_at_once(&view, id);
+                actions.push(self.start(now, id, Reason::Best));
+                self.note_crowd_of_uploads(now);
+                return;
+            }
             self.fill(now, actions);
         }
         if let Some((out, reason)) = self.enter_queue(now, id) {

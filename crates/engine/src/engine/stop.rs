@@ -82,25 +82,23 @@ impl Engine {
 
     /// Makes room for `new`, which would have to wait because all slots are taken. If requests are
     /// about to be lost, it stops a running request that promises less than the next one.
-    /// Returns whether a slot is free now.
+    /// Returns the request to which the slot is to be given, if one is free now.
     pub(super) fn make_room(
         &mut self,
         now: Time,
         new: RequestId,
         actions: &mut Vec<Action>,
-    ) -> bool {
+    ) -> Option<RequestId> {
         let Waiting { standing, .. } = *self.view(now).waiting(new);
         // If the limit has fallen, stopping one request makes no room.
         let full = self.running == self.limit.slots();
         if !full || !self.stops || !self.requests.can_stop() || !self.is_pressed(now, new) {
-            return false;
+            return None;
         }
-        let Some((least, id, since)) = self.least_that_runs(now, standing) else { return false };
-        if !self.next_promises_more(now, new, least * LESS) {
-            return false;
-        }
+        let (least, id, since) = self.least_that_runs(now, standing)?;
+        let first = self.next_that_promises_more(now, new, least * LESS)?;
         actions.push(self.stop(now, id, since, Reason::GaveWay));
-        self.running < self.limit.slots()
+        (self.running < self.limit.slots()).then_some(first)
     }
 
     /// Returns the running request that promises least, among those that can be stopped and have
@@ -122,13 +120,19 @@ impl Engine {
         least
     }
 
-    /// Returns whether a second of service promises more than `than` for the request that gets the
-    /// next slot: `new`, or a waiting one that goes before it.
-    fn next_promises_more(&mut self, now: Time, new: RequestId, than: f64) -> bool {
+    /// Returns the request that gets the next slot, `new` or a waiting one, if a second of service
+    /// promises more than `than` for it.
+    fn next_that_promises_more(
+        &mut self,
+        now: Time,
+        new: RequestId,
+        than: f64,
+    ) -> Option<RequestId> {
         let view = view(now, self.mean_service, self.learning.values(), &self.requests);
         let next = self.order.goes_first(&view, new);
         let class = view.waiting(next).class.index();
-        self.promise(now, class, Span::ZERO).is_some_and(|promise| promise > than)
+        let promise = self.promise(now, class, Span::ZERO)?;
+        (promise > than).then_some(next)
     }
 
     /// Returns the promise of one more second of service for a request of this class and age: the

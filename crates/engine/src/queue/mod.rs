@@ -75,6 +75,8 @@ pub struct Waiting {
     pub(crate) address: Option<Holder>,
     /// Whether the request is a stranger's and its body has not been received completely.
     pub(crate) unfinished: bool,
+    /// Whether the response to the request has begun.
+    pub(crate) is_answered: bool,
     /// Whether the driver would stop the request while it runs.
     pub stoppable: bool,
     /// The time at which the request began to wait.
@@ -229,9 +231,9 @@ pub trait Order: Send {
         None
     }
 
-    /// Notes that a request of this standing arrived and got a slot without waiting.
-    fn started_at_once(&mut self, now: Time, standing: Standing) {
-        let _ = (now, standing);
+    /// Notes that a request arrived and got a slot without waiting.
+    fn started_at_once(&mut self, view: &QueueView<'_>, id: RequestId) {
+        let _ = (view, id);
     }
 
     /// Decides whether an arriving request may wait.
@@ -267,8 +269,8 @@ pub trait Order: Send {
         0.0
     }
 
-    /// Returns the request that would get a slot if `new`, which has not been queued yet, waited
-    /// too.
+    /// Returns the request that gets a slot which becomes free now: a waiting one, or `new`, which
+    /// has not been queued yet.
     fn goes_first(&mut self, view: &QueueView<'_>, new: RequestId) -> RequestId {
         let _ = view;
         new

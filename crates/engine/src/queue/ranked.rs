@@ -3,7 +3,7 @@
 //! A waiting request stands in a *cell*. The policy decides how cells rank ([`Ranking`]);
 //! everything else is here. If the queue is full, the *worst* waiting request is evicted, not the
 //! arriving one. Within a cell the oldest request goes first. While there is overload among the
-//! requests of its standing, the newest goes first, because clients that have waited long are about
+//! requests of its group (its standing, with minor first requests apart), the newest goes first, because clients that have waited long are about
 //! to leave or have left unseen. The worst request is the one at the other end.
 //!
 //! Where departures are hidden, a client that has waited long is presumed to have left
@@ -57,7 +57,7 @@ pub(super) trait Ranking: Send {
     fn cells(&self) -> usize;
 
     /// Returns the cell of a waiting request. `last`: the request ranks below the first attempts of
-    /// its kind. All requests of one cell have the same standing.
+    /// its kind. All requests of one cell have the same standing and the same group.
     fn cell(&self, waiting: &Waiting, last: bool) -> usize;
 
     /// Returns the group whose requests are judged together for overload and for long waits, below
@@ -210,9 +210,9 @@ impl<R: Ranking> Ranked<R> {
         let groups = [Group::Unfinished, Group::Unknown, Group::Insistent, Group::Slow];
         let behind = groups.into_iter().flat_map(|group| self.behind.both(group));
         let behind = behind.map(|cell| self.cells.iter(cell).take(MOST_REGROUPED).collect());
-        let standings = (0..GROUPS)
+        let grouped = (0..GROUPS)
             .map(|group| self.groups.iter(group).take(MOST_REGROUPED).collect::<Vec<_>>());
-        let all: Vec<Vec<RequestId>> = standings.chain(behind).collect();
+        let all: Vec<Vec<RequestId>> = grouped.chain(behind).collect();
         for id in all.into_iter().flatten() {
             self.changes_cell(view, id, self.cell_of(view, view.waiting(id)));
         }
@@ -419,9 +419,9 @@ impl<R: Ranking> Ranked<R> {
 }
 
 impl<R: Ranking> Order for Ranked<R> {
-    fn started_at_once(&mut self, now: Time, standing: Standing) {
-        self.detector.arrived(now, false);
-        self.detector.left(standing.index(), Span::ZERO);
+    fn started_at_once(&mut self, view: &QueueView<'_>, id: RequestId) {
+        self.detector.arrived(view.now, false);
+        self.detector.left(self.ranking.group(view.waiting(id)), Span::ZERO);
     }
 
     fn push(&mut self, view: &QueueView<'_>, id: RequestId) -> Push {
@@ -485,7 +485,8 @@ impl<R: Ranking> Order for Ranked<R> {
 
     /// Returns the pressure on requests like this one. A long wait counts if the request has proven
     /// at least as much and does not wait because of its client. Strangers do not count for
-    /// sessions: they wait for long wherever requests of sessions come first.
+    /// sessions, and first requests of minor classes do not count for others: they wait for long
+    /// wherever requests of sessions or pages come first.
     fn pressure(&self, view: &QueueView<'_>, waiting: &Waiting, max_wait: Span) -> f64 {
         let groups = 0..=self.ranking.group(waiting);
         let heads = groups.filter_map(|group| self.groups.front(group));
@@ -497,14 +498,12 @@ impl<R: Ranking> Order for Ranked<R> {
 
     fn goes_first(&mut self, view: &QueueView<'_>, new: RequestId) -> RequestId {
         self.follow(view);
-        let waiting = view.waiting(new);
-        let arriving = self.rank[self.cell_of(view, waiting)];
-        let Some(best) = self.best(view).filter(|best| *best <= arriving) else { return new };
+        let Some(first) = self.best_within_share(view) else { return new };
+        let arriving = self.rank[self.cell_of(view, view.waiting(new))];
+        let best = self.best(view).unwrap_or(arriving);
         // Among equals `new` is the newest.
-        if best == arriving && self.newest_first_with(view, new) {
-            return new;
-        }
-        self.end_of(view, best, true).unwrap_or(new)
+        let is_ahead = arriving < best || (arriving == best && self.newest_first_with(view, new));
+        if is_ahead && !view.exceeds_share(new, self.running_share) { new } else { first }
     }
 
     fn newest_first(&self) -> bool {

@@ -125,6 +125,12 @@ impl Requests {
         self.stoppable.push_back(stops_as.index() * Standing::COUNT + standing.index(), id);
     }
 
+    /// Notes that the response to a request has begun. The request cannot be stopped any more.
+    pub(crate) fn answer_begins(&mut self, id: RequestId) {
+        self.entries[id.index()].waiting.is_answered = true;
+        self.cannot_be_stopped(id);
+    }
+
     /// Notes that a request cannot be stopped any more.
     pub(crate) fn cannot_be_stopped(&mut self, id: RequestId) {
         self.stoppable.remove(id);

@@ -366,6 +366,8 @@ impl Model {
         beside: Option<RequestId>,
     ) {
         let waiter = self.waiter(id);
+        // A request for which another was stopped may start itself.
+        let beside = beside.filter(|beside| *beside != id);
         match reason {
             Reason::SlotFree => assert_eq!((self.waiting.len(), Some(id)), (1, new)),
             Reason::Best if self.setup.ranks() => {

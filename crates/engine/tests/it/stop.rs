@@ -348,10 +348,14 @@ fn a_request_that_waits_behind_the_others_does_not_keep_a_long_one_running() {
             site.arrive(DETAILS);
         }
         site.now = site.now + Span::from_secs(1);
-        for _ in 0..8 {
-            site.arrive(SEARCH);
-        }
+        let new: Vec<RequestId> = (0..8).map(|_| site.arrive(SEARCH)).collect();
         assert_eq!(site.stopped(long), Some(Reason::GaveWay), "waits behind: {waits_behind}");
+        let started = |action: &Action| match action {
+            Action::Dispatch { id, .. } => Some(*id),
+            _ => None,
+        };
+        let last = site.log.iter().filter_map(started).next_back();
+        assert!(last.is_some_and(|last| new.contains(&last)), "the slot went to {last:?}");
     }
 }
 

@@ -5,8 +5,9 @@
 //! waits, and the other q = L − X·b = L(1 − b/latency) wait inside the application. X·b is
 //! Kleinrock's knee, where throughput stops rising with L. So latency alone shows the knee, if b is
 //! right; and the slope of throughput in L shows whether b is right. The limit is adjusted only
-//! while the queue is full. Otherwise the application has all that it needs, and the latency of few
-//! requests gives b at no cost.
+//! while the queue is full, or while most slots are in use and many clients leave before the
+//! answer. Otherwise the application has all that it needs, and the latency of few requests gives b
+//! at no cost.
 //! - **look** (a [`Window`] under one limit): with q above one and a half margins the limit falls
 //!   to knee + margin, by half at most. With q below half a margin it rises by log₁₀ L, twice as
 //!   much each time in a row. The margin, 1 + knee/8, covers an error of a tenth in b, and its
@@ -16,8 +17,8 @@
 //!   back, and the measured latency becomes the base.
 //! - **probe upwards** by a quarter: if throughput rises with the limit, nothing waits inside, and
 //!   b is what was thought to be a queue. This costs no throughput.
-//! - **probe downwards** to three quarters of the knee (to half of the limit, while b is in doubt):
-//!   the latency there is b. If throughput does not fall, the knee lies lower, and the next probe
+//! - **probe downwards** to three quarters of the knee (to half of the limit, while b is in doubt;
+//!   to an eighth of the initial limit): the latency there is b. If throughput does not fall, the knee lies lower, and the next probe
 //!   follows immediately. The gateway's queue absorbs the probe.
 //!
 //! A time-out is a slot that did nothing: half of the fraction of a window that timed out is taken
@@ -39,8 +40,8 @@ use super::{Ended, Limit, Load, Range, vegas};
 
 /// The fraction of time-outs below which they count as noise.
 const CHANCE: f64 = 0.01;
-/// The share of requests whose clients leave before the answer, from which on they show a queue
-/// inside the application. So many do not wait for a slot, because they leave too soon.
+/// The share of requests whose clients leave before the answer, from which on a window counts
+/// although the queue of the gateway is not full. Where that many leave, it may never be full.
 const MANY: f64 = 0.25;
 /// The mean share of slots in use from which on the slots were full all the time.
 const FILLED: f64 = 0.95;
@@ -142,11 +143,7 @@ impl Slope {
             self.latency = Span::from_secs_f64(seen.latency);
         }
         let was_filling = seen.load < FILLED * f64::from(slots);
-        if !self.bases.is_known()
-            && (seen.full || seen.left > MANY)
-            && was_filling
-            && !self.is_steady
-        {
+        if !self.bases.is_known() && self.is_telling(seen) && was_filling && !self.is_steady {
             // The first requests found the application empty. Their base would be too low.
             self.is_steady = true;
             self.window.begin(now);
@@ -154,13 +151,27 @@ impl Slope {
         }
         self.bases.learn(self.window.of_class(), seen.inflation);
         match self.probe.take() {
-            Some(probe) => self.probed(now, probe, seen),
+            Some(probe) if seen.answers > 0 => self.probed(now, probe, seen),
+            Some(probe) => self.probed_nothing(now, probe.direction, now.since(probe.since)),
+            None if seen.answers == 0 => self.fall_without_answers(seen),
             None if seen.timed_out > CHANCE => self.fall_behind(seen),
-            None if seen.full || seen.left > MANY => self.look(now, seen),
+            None if self.is_telling(seen) => self.look(now, seen),
             None => self.rest(seen),
         }
         let takes_hold = self.latency * latencies_to_take_hold(slots, self.slots());
         self.window.begin(now + takes_hold.min(TAKES_HOLD));
+    }
+
+    /// Returns whether a window shows the effect of this limit: a request always waited for a slot,
+    /// or most slots were in use and many clients left.
+    fn is_telling(&self, seen: Seen) -> bool {
+        seen.full || (seen.left > MANY && seen.load > f64::from(self.slots()) / 2.0)
+    }
+
+    /// Handles a window without an answer: it shows no throughput, so the limit can only fall.
+    fn fall_without_answers(&mut self, seen: Seen) {
+        self.limit = self.range.clamp(self.limit * (1.0 - seen.left.max(seen.timed_out) / 2.0));
+        (self.knee, self.trial, self.stride) = (None, None, 1.0);
     }
 
     /// Handles a window in which a request always waited for a slot or many clients left, so that
@@ -283,9 +294,9 @@ impl Slope {
     }
 
     fn probed(&mut self, now: Time, probe: Probe, seen: Seen) {
-        let enough = seen.requests >= LEAST && seen.timed_out <= CHANCE;
+        let enough = seen.requests >= LEAST && seen.timed_out <= CHANCE && seen.full;
         match (probe.direction, self.knee) {
-            (Direction::Up, Some(knee)) if enough && seen.full => self.probed_up(now, knee, seen),
+            (Direction::Up, Some(knee)) if enough => self.probed_up(now, knee, seen),
             (Direction::Down, Some(knee)) if enough && keeps_throughput(knee.at, seen) => {
                 self.rebase(seen.inflation);
                 // The fall that follows has just been tried.

@@ -62,9 +62,6 @@ struct Sums {
     xx: f64,
     xb: f64,
     bb: f64,
-    /// The least base of a request whose client left: what is known to be undone, if none was
-    /// answered.
-    least_b: f64,
 }
 
 /// The measurements of a window.
@@ -80,6 +77,8 @@ pub(super) struct Seen {
     pub(super) error: f64,
     /// Whether a request waited for a slot nearly all the time.
     pub(super) full: bool,
+    /// The number of requests that were answered.
+    pub(super) answers: u32,
     /// The fraction of the requests whose clients left.
     pub(super) left: f64,
     /// The fraction of the requests that timed out.
@@ -142,8 +141,8 @@ impl Window {
         let base = bases.of(ended.class);
         if ended.completion == Completion::Left {
             self.left += 1;
-            if let Some(b) = base {
-                self.sums.add_time(x, b);
+            if base.is_some() {
+                self.sums.add_time(x);
             }
             return;
         }
@@ -189,8 +188,7 @@ impl Window {
     }
 
     fn inflation(&self) -> f64 {
-        let b = if self.sums.b > 0.0 { self.sums.b } else { self.sums.least_b };
-        if b > 0.0 { (self.sums.x / b).max(1e-6) } else { 1.0 }
+        if self.sums.b > 0.0 { (self.sums.x / self.sums.b).max(1e-6) } else { 1.0 }
     }
 
     fn error(&self) -> f64 {
@@ -211,6 +209,7 @@ impl Window {
             inflation: self.inflation(),
             error: self.error(),
             full: f64::from(self.found_full) >= FULL * requests,
+            answers: self.answers,
             left: f64::from(self.left) / requests,
             timed_out: f64::from(self.timed_out) / requests,
             requests: self.requests(),
@@ -232,10 +231,9 @@ impl Sums {
     }
 
     /// Adds a request whose client left: its time counts, and it completed nothing.
-    fn add_time(&mut self, x: f64, b: f64) {
+    fn add_time(&mut self, x: f64) {
         self.x += x;
         self.xx += x * x;
-        self.least_b = if self.least_b > 0.0 { self.least_b.min(b) } else { b };
     }
 
     /// Returns the square of the relative error of the ratio R of the sums: Σ(x − R·b)²/(Σx)². If
