@@ -41,7 +41,7 @@ impl Engine {
     fn departure(&self, now: Time, id: RequestId) -> Completion {
         let view = self.view(now);
         let waiting = view.waiting(id);
-        let is_clients = waiting.unfinished || waiting.is_answered || self.slow.has(id);
+        let is_clients = waiting.unfinished || self.requests.is_answered(id) || self.slow.has(id);
         if is_clients { Completion::Void } else { Completion::Left }
     }
 

@@ -258,7 +258,6 @@ impl Engine {
             holder: holder.map(Holder::of),
             address: request.address.map(|key| Holder::of(Principal::Address(key))),
             unfinished: request.upload == Upload::Unfinished && standing == Standing::New,
-            is_answered: false,
             stoppable: request.stoppable,
             since: now,
         };

@@ -75,8 +75,6 @@ pub struct Waiting {
     pub(crate) address: Option<Holder>,
     /// Whether the request is a stranger's and its body has not been received completely.
     pub(crate) unfinished: bool,
-    /// Whether the response to the request has begun.
-    pub(crate) is_answered: bool,
     /// Whether the driver would stop the request while it runs.
     pub stoppable: bool,
     /// The time at which the request began to wait.

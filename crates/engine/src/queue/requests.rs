@@ -23,6 +23,8 @@ pub(crate) enum State {
 struct Entry {
     waiting: Waiting,
     state: State,
+    /// Whether the response has begun.
+    is_answered: bool,
 }
 
 /// The share of the slots that strangers' requests with incomplete bodies may hold.
@@ -74,7 +76,7 @@ impl Requests {
 
     /// Notes a request under a number that is not in use.
     pub(crate) fn arrive(&mut self, id: RequestId, waiting: Waiting) {
-        let entry = Entry { waiting, state: State::Waiting };
+        let entry = Entry { waiting, state: State::Waiting, is_answered: false };
         if id.index() >= self.entries.len() {
             self.entries.resize(id.index() + 1, Entry { state: State::Free, ..entry });
             // Make room now: a number may run as a request that can be stopped for the first time
@@ -127,8 +129,13 @@ impl Requests {
 
     /// Notes that the response to a request has begun. The request cannot be stopped any more.
     pub(crate) fn answer_begins(&mut self, id: RequestId) {
-        self.entries[id.index()].waiting.is_answered = true;
+        self.entries[id.index()].is_answered = true;
         self.cannot_be_stopped(id);
+    }
+
+    /// Returns whether the response to a request has begun.
+    pub(crate) fn is_answered(&self, id: RequestId) -> bool {
+        self.entries[id.index()].is_answered
     }
 
     /// Notes that a request cannot be stopped any more.
