@@ -31,10 +31,11 @@ def shape(target):
     return re.sub(r"=[^&]*", "=", re.sub(r"\d+", "0", target))
 
 
-def crawl(front, own):
-    """Asks for the pages that the front page leads to, breadth first."""
+def crawl(front):
+    """Asks for the pages that the front page leads to, breadth first. Links to any port of its host count, because an
+    application may not know the port of the gateway."""
     address = urllib.parse.urlsplit(front).netloc
-    hosts = {address, urllib.parse.urlsplit(own).netloc}
+    host = urllib.parse.urlsplit(front).hostname
     queue, known, shapes = collections.deque(["/"]), {"/"}, collections.Counter()
     asked = 0
     while queue and asked < MOST:
@@ -48,7 +49,7 @@ def crawl(front, own):
         links = re.findall(r'(?:href|action)="([^"]+)"', text) if "html" in answer.getheader("content-type", "") else []
         for link in [*map(html.unescape, links), answer.getheader("location", "")]:
             found = urllib.parse.urlsplit(urllib.parse.urljoin(f"{front}{target}", link))
-            if found.scheme != "http" or found.netloc not in hosts:
+            if found.scheme != "http" or found.hostname != host:
                 continue
             path = (found.path or "/") + (f"?{found.query}" if found.query else "")
             if path not in known and path.isascii() and " " not in path and shapes[shape(path)] < ALIKE:
@@ -91,7 +92,7 @@ def main():
             client = http.client.HTTPConnection(urllib.parse.urlsplit(front).netloc, timeout=60)
             client.request("GET", target)
             client.getresponse().read()
-        asked = crawl(front, url)
+        asked = crawl(front)
         processes.end(gateway)
     finally:
         processes.stop()

@@ -18,10 +18,10 @@ SCENARIO = "lab/scenarios/application-mediawiki.toml"
 GOAL = "pages read"
 TRANSACTIONS = "/index.php/Special:UserLogin"
 # What `scripts/applications classes` asks for in addition to links, and the classes that URLs must have.
-FORMS = ["/index.php?title=Special:Search&search=word1", "/index.php?search=word1&title=Special%3ASearch&go=Go"]
+FORMS = ["/index.php?title=Special:Search&search=word1", "/index.php?search=word1&title=Special%3ASearch&go=Go", "/index.php/Page_7"]
 CLASSES = [
     (r"[?&](search|diff|oldid)=", "heavy"),
-    (r"[?&]action=(history|info)", "heavy"),
+    (r"[?&]action=history", "heavy"),
     (r"Special:(RecentChanges|WhatLinksHere|Search|AllPages)", "heavy"),
     (r"[?&]action=edit|Special:UserLogin", "edit"),
     (r"^/load\.php", "load"),

@@ -17,7 +17,7 @@ SCENARIO = "lab/scenarios/application-wordpress.toml"
 GOAL = "posts read"  # in time; the first column of a table
 TRANSACTIONS = "/wp-login.php /wp-comments-post.php /wp-admin/"  # paths that HAProxy puts first
 # What `scripts/applications classes` asks for in addition to links, and the classes that URLs must have.
-FORMS = ["/?s=word1", "/?s=word1&paged=2"]
+FORMS = ["/?s=word1", "/?s=word1&paged=2", "/wp-json/wp/v2/posts?search=word1"]
 CLASSES = [
     (r"[?&]s=", "search"),
     (r"/feed/?(\?|$)|[?&]feed=", "search"),
