@@ -13,7 +13,7 @@ pub(crate) const ENOUGH: u64 = 50;
 /// The number of groups of pages.
 pub(crate) const GROUPS: usize = 8;
 /// The group of all pages that have no other.
-const REST: usize = GROUPS - 1;
+pub(crate) const REST: usize = GROUPS - 1;
 
 /// The groups of pages.
 #[derive(Clone, Debug)]

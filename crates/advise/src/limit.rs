@@ -50,7 +50,7 @@
 
 use serde::Serialize;
 
-use crate::groups::{ENOUGH, GROUPS};
+use crate::groups::{ENOUGH, GROUPS, REST};
 
 /// The limit if nothing is known.
 const GUESS: u32 = 16;
@@ -370,8 +370,10 @@ fn capacity(windows: &[Window]) -> Option<(Capacity, Shows)> {
     let plateau = sum(full.iter().filter(|one| one.at_work(&services) >= PLATEAU * answered));
     let part = |of: &Window, group: usize| f64::from(of.pages[group]) / of.count().max(1) as f64;
     let crowd = if full.is_empty() { top } else { sum(&full) };
-    let unseen: f64 =
+    let unknown: f64 =
         (0..GROUPS).filter(|group| !knows(*group)).map(|group| part(&crowd, group)).sum();
+    // If calm windows come first, their requests for the same pages had no group of their own yet.
+    let unseen = unknown - part(&calm, REST);
     let mix =
         (0..GROUPS).map(|group| (part(&crowd, group) - part(&calm, group)).abs()).sum::<f64>();
     let usual = (0..GROUPS).filter(|group| part(&all, *group) >= 0.1);
