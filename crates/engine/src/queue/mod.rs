@@ -14,6 +14,7 @@ mod holders;
 mod occupied;
 mod principals;
 mod ranked;
+mod ranking;
 mod requests;
 mod session_first;
 mod single;

@@ -19,7 +19,8 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::OrderSettings;
-use super::ranked::{Ranked, Ranking, Ranks};
+use super::ranked::Ranked;
+use super::ranking::{Ranking, Ranks};
 use super::{Order, Waiting};
 use crate::request::{Class, Standing};
 use crate::value::Values;

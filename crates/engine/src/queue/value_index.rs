@@ -16,7 +16,8 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::OrderSettings;
-use super::ranked::{Ranked, Ranking, Ranks};
+use super::ranked::Ranked;
+use super::ranking::{Ranking, Ranks};
 use super::{Order, Waiting};
 use crate::request::{Class, ClassId, Signals, Standing, Tier};
 use crate::value::{Position, Values};

@@ -1,0 +1,266 @@
+//! The fourth phase: the response is streamed back, and the request ends.
+//!
+//! The body of the response owns the slot, the upstream connection and the record. It is dropped
+//! when the last byte is written or when the client has left, and either way releases all of them.
+//!
+//! **Streams are counted separately.** A connection that has switched protocols (WebSocket) and a
+//! response of server-sent events last as long as a user looks at them, and cost the application
+//! almost nothing meanwhile. They give their slot back when they begin, and are counted against
+//! `limits.streams` instead.
+
+mod stream;
+
+use std::rc::Rc;
+
+use bywash_engine::{AnswerKind, End, Outcome, SessionKey};
+use bywash_message::{Fields, Framing, Name, Response};
+use bywash_units::Span;
+use http::StatusCode;
+
+use super::ClientConnection;
+use super::forward::Forwarded;
+use super::grant;
+use super::read_ahead::ReadAhead;
+use super::refuse::{self, RefusalFormat};
+use super::success::{self, Judged};
+use crate::context::Worker;
+use crate::driver::{Progress, Ticket};
+use crate::request::record::Record;
+use crate::request::reply::{Answer, Reply, Tunnel};
+use crate::shared::CountedPermit;
+use crate::static_files::{self, FileKey, Shows};
+use crate::upstream::servers::Load;
+use crate::upstream::{Exchange, Link, Pool, UpstreamError};
+
+pub(crate) use stream::Stream;
+
+/// A request whose response has begun, with everything that must be released at its end.
+pub(crate) struct Streaming {
+    worker: Rc<Worker>,
+    pub(crate) record: Box<Record>,
+    /// `None` if the gateway is bypassed, or if the slot was given back already.
+    ticket: Option<Ticket>,
+    pool: Rc<Pool>,
+    /// The client connection that owns an upstream connection which a server has authenticated.
+    /// `None`: such a connection is closed.
+    owner: Option<Rc<dyn ClientConnection>>,
+    load: Option<Load>,
+}
+
+/// Returns the response for the client. A request whose response has no body ends here.
+pub(super) fn answer(
+    mut running: Streaming,
+    forwarded: Forwarded,
+    format: &RefusalFormat,
+) -> Reply {
+    let Forwarded { exchange, response, mut load, deadline, takes_trailers, client, owner, .. } =
+        forwarded;
+    let now = running.worker.shared.driver.now();
+    let began = load.head_came(now);
+    let file = running.record.file().and_then(|file| running.note_file(file, &response, began));
+    if !response.status.is_server_error() {
+        load.answered(now);
+    }
+    (running.load, running.owner) = (Some(load), owner);
+    if response.status == StatusCode::SWITCHING_PROTOCOLS {
+        return switch(running, exchange, response, format);
+    }
+    let Response { status, reason, mut fields, framing, .. } = response;
+    // Delimit the body wherever possible, so that the client can detect a truncated one.
+    let framing = if framing == Framing::UntilClose { Framing::Chunked } else { framing };
+    let endless = is_event_stream(&fields);
+    if endless && !running.becomes_a_stream() {
+        return running.has_no_place(format);
+    }
+    fields.remove_hop_by_hop();
+    if !takes_trailers {
+        fields.remove(Name::Trailer);
+    }
+    running.record.is_answered_upstream();
+    let (judged, sought) = success::judge(&running.record, status, &mut fields);
+    let served = running.session_served(status, judged, &mut fields);
+    if endless {
+        running.gives_slot_back(served.filter(|_| gets_on(status)), status, judged);
+    }
+    let permit = running.record.takes_permit();
+    let (shared, facts) = (&running.worker.shared, running.record.facts());
+    let ahead = permit.map(|permit| ReadAhead::new(shared, permit));
+    let paced = shared.elephants.paced(facts.request.rule);
+    let mut stream = Stream {
+        exchange: Some(exchange),
+        deadline,
+        status,
+        served,
+        judged,
+        sought: sought.map(Box::new),
+        takes_trailers,
+        sent: 0,
+        endless,
+        held_up: false,
+        taken: 0,
+        file,
+        ahead,
+        client,
+        paced,
+        running: Some(running),
+    };
+    let body = if matches!(framing, Framing::None | Framing::Length(0)) {
+        stream.end();
+        Answer::Empty
+    } else {
+        Answer::Stream(Box::new(stream))
+    };
+    Reply { status, reason, fields, framing, close: false, body }
+}
+
+/// Switches to another protocol after the upstream has agreed to it.
+fn switch(
+    mut running: Streaming,
+    exchange: Exchange,
+    response: Response,
+    format: &RefusalFormat,
+) -> Reply {
+    let Response { status, reason, mut fields, .. } = response;
+    let protocol = fields.get(Name::Upgrade).map(<[u8]>::to_vec);
+    let (Some(protocol), Some(wire)) = (protocol, exchange.into_wire()) else {
+        return running.fails(&UpstreamError::Switched, format);
+    };
+    if !running.becomes_a_stream() {
+        return running.has_no_place(format);
+    }
+    running.record.is_answered_upstream();
+    fields.remove_hop_by_hop();
+    fields.push(b"Upgrade", &protocol);
+    let (judged, _) = success::judge(&running.record, status, &mut fields);
+    let served = running.session_served(status, judged, &mut fields);
+    running.gives_slot_back(served, status, judged);
+    running.record.ends(Outcome::Served, status);
+    let body = Answer::Tunnel(Box::new(Tunnel { wire, request: running }));
+    Reply { status, reason, fields, framing: Framing::None, close: false, body }
+}
+
+fn is_event_stream(fields: &Fields) -> bool {
+    const KIND: &[u8] = b"text/event-stream";
+    let kind = fields.get(Name::ContentType).unwrap_or_default();
+    kind.get(..KIND.len()).is_some_and(|kind| kind.eq_ignore_ascii_case(KIND))
+}
+
+/// Returns a reusable connection to its pool, or to the one client connection that owns it.
+fn gives_back(
+    pool: &Rc<Pool>,
+    owner: Option<&Rc<dyn ClientConnection>>,
+    server: usize,
+    link: Link,
+) {
+    match (link, owner.and_then(|owner| owner.pin())) {
+        (Link::H1(link), Some(pin)) if link.is_authenticated() => pin.keep(pool, server, link),
+        (link, _) => pool.put(server, link),
+    }
+}
+
+/// Returns whether a session may make progress by a response with this status. Its [`kind`]
+/// decides.
+pub(super) fn gets_on(status: StatusCode) -> bool {
+    status.is_success() || status.is_redirection()
+}
+
+/// Returns the kind of a response with this status.
+pub(super) fn kind(status: StatusCode) -> AnswerKind {
+    match status {
+        StatusCode::NOT_MODIFIED => AnswerKind::NotModified,
+        _ if status.is_redirection() => AnswerKind::Redirect,
+        _ => AnswerKind::Content,
+    }
+}
+
+impl Streaming {
+    pub(super) fn new(
+        worker: Rc<Worker>,
+        record: Box<Record>,
+        ticket: Option<Ticket>,
+        pool: Rc<Pool>,
+    ) -> Self {
+        Self { worker, record, ticket, pool, owner: None, load: None }
+    }
+
+    /// Counts the request as a stream instead of against the concurrency limit, if there is room
+    /// for a stream.
+    fn becomes_a_stream(&mut self) -> bool {
+        let most = self.record.settings().config.limits.streams;
+        let permit = CountedPermit::stream(&self.worker.shared, most);
+        permit.map(|permit| self.record.holds(permit)).is_some()
+    }
+
+    /// Records the conclusion from the head of a response about a target that may be a file.
+    /// Returns both instead, if the head does not give the length of the body.
+    fn note_file(
+        &self,
+        file: FileKey,
+        response: &Response,
+        began: Span,
+    ) -> Option<(FileKey, Shows)> {
+        let (status, fields) = (response.status, &response.fields);
+        let length = match response.framing {
+            Framing::Length(length) => Some(length),
+            Framing::None | Framing::Chunked | Framing::UntilClose => None,
+        };
+        let shows = static_files::shows(file, status, fields, length, began);
+        if length.is_none() && file.is_whole_in(status) && shows != Shows::Other {
+            return Some((file, shows));
+        }
+        self.worker.shared.note_file(file, shows);
+        None
+    }
+
+    /// Returns the session that makes progress by a response with this head, which may be given a
+    /// token.
+    fn session_served(
+        &self,
+        status: StatusCode,
+        judged: Judged,
+        fields: &mut Fields,
+    ) -> Option<SessionKey> {
+        let record = &self.record;
+        if let Some(watch) = &record.settings().session_cookie {
+            let request = &record.facts().request;
+            watch.answered(record.shared().secret, request, record.brought(), fields);
+        }
+        grant::session_served(&self.record, self.ticket.is_some(), status, judged, fields)
+    }
+
+    /// Gives the slot back. The request goes on without one.
+    fn gives_slot_back(&mut self, served: Option<SessionKey>, status: StatusCode, judged: Judged) {
+        self.record.earned(judged.earned);
+        if let Some(ticket) = self.ticket.take() {
+            self.record.decided(&ticket);
+            // The time to the first byte of a stream is not a sample of how long requests take.
+            ticket.answered(self.progress(served, status, judged), End::Failed);
+        }
+    }
+
+    /// Returns the progress of the session, if there is one.
+    fn progress(
+        &self,
+        served: Option<SessionKey>,
+        status: StatusCode,
+        judged: Judged,
+    ) -> Option<Progress> {
+        let (session, answer) = (served?, kind(status));
+        let Judged { earned, succeeded } = judged;
+        let in_time = self.record.is_in_time();
+        Some(Progress { session, answer, earned, succeeded, in_time })
+    }
+
+    fn has_no_place(self, format: &RefusalFormat) -> Reply {
+        self.fails(&UpstreamError::TooManyStreams, format)
+    }
+
+    fn fails(mut self, error: &UpstreamError, format: &RefusalFormat) -> Reply {
+        self.record.ends(Outcome::UpstreamError, refuse::status_of(error));
+        if let Some(ticket) = self.ticket.take() {
+            self.record.decided(&ticket);
+            ticket.failed(error.end());
+        }
+        refuse::upstream(format, error)
+    }
+}
