@@ -209,7 +209,7 @@ mod tests {
             ("a\r\nb\tc", "a  b c", r"a\r\nb\tc", "a\\u000d\nb\\u0009c", r"a\u000d\u000ab\u0009c"),
             ("a\u{202e}b", "a\u{fffd}b", r"a\u{202e}b", r"a\u202eb", r"a\u202eb"),
             ("\u{e0001}", "\u{fffd}", r"\u{e0001}", r"\udb40\udc01", r"\U000e0001"),
-            // What looks like an escape is told from one.
+            // A text that looks like an escape differs from one.
             (r"\u{202e}", r"\u{202e}", r"\\u{202e}", r"\u{202e}", r"\\u{202e}"),
         ] {
             assert_eq!(printable(text), table);

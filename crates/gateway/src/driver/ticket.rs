@@ -19,11 +19,11 @@ pub(crate) struct Ticket {
     /// Whether it ran while the engine considered it running, so that its end is a measurement.
     pub(super) measured: bool,
     pub(super) done: bool,
-    /// What the engine knows of a client that has left while the application works on.
+    /// The departure of the client, if it has left while the application works on.
     pub(super) departure: Option<Departure>,
 }
 
-/// A client has left while the application works on.
+/// The departure of a client while the application works on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Departure {
     /// Whether the application answered all the same.

@@ -13,6 +13,7 @@ pub mod peer;
 pub mod procfs;
 pub mod proxy;
 pub mod report;
+pub mod splitmix64;
 pub mod stats;
 pub mod sys;
 pub mod table;

@@ -9,12 +9,12 @@ use std::hint::black_box;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use bywash_bench::decision::loaded_engine::SplitMix64;
 use bywash_engine::session::Sessions;
 use bywash_engine::{
     AddressKey, ClassId, ClassSet, Cursor, Remembered, Service, SessionKey, Slice,
 };
 use bywash_harness::machine::Machine;
+use bywash_harness::splitmix64::SplitMix64;
 use bywash_harness::stats;
 use bywash_harness::table::Table;
 use bywash_units::{Span, Time};

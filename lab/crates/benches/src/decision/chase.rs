@@ -1,7 +1,7 @@
 //! The reference: what a load costs that must wait for the one before.
 
 use super::{BATCH, Cost, Stopwatch};
-use crate::decision::loaded_engine::SplitMix64;
+use bywash_harness::splitmix64::SplitMix64;
 use std::hint;
 
 /// One cache line that says where the next is.

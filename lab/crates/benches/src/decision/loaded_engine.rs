@@ -11,31 +11,8 @@ use bywash_engine::{
     Action, AddressKey, AttemptKey, Class, ClassId, ClassSet, End, Engine, Event, Learn, Meter,
     Options, Reading, Request, RequestId, Service, SessionKey, Signals, Tier, catalog,
 };
+use bywash_harness::splitmix64::SplitMix64;
 use bywash_units::{Share, Span, Time, Utility};
-
-/// splitmix64: random numbers that are the same in each run.
-#[derive(Debug)]
-pub struct SplitMix64(u64);
-
-impl SplitMix64 {
-    /// Every seed is a good one.
-    pub const fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    /// From 0 to `count` − 1.
-    pub fn below(&mut self, count: u64) -> u64 {
-        self.next() % count
-    }
-}
 
 const BROWSE: ClassId = ClassId(0);
 const PAY: ClassId = ClassId(1);

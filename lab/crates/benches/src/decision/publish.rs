@@ -10,7 +10,7 @@ use bywash_engine::{Class, ClassId, ClassSet, Counts, Learn, Learning, Tier};
 use bywash_harness::stats;
 use bywash_units::{Span, Time, Utility};
 
-use super::loaded_engine::SplitMix64;
+use bywash_harness::splitmix64::SplitMix64;
 
 /// So many classes; the last is as many as there can be.
 pub const CLASSES: [usize; 3] = [8, 32, ClassSet::MOST];

@@ -44,23 +44,3 @@ fn burn(rounds: u64) {
     }
     black_box(sum);
 }
-
-/// Numbers between 0 and 1, the same for the same seed.
-#[derive(Clone, Debug)]
-struct SplitMix64(u64);
-
-impl SplitMix64 {
-    fn next(&mut self) -> f64 {
-        // SplitMix64.
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    /// With this mean, exponential.
-    fn exponential(&mut self, mean: f64) -> f64 {
-        -mean * (1.0 - self.next()).ln()
-    }
-}

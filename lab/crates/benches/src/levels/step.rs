@@ -8,9 +8,10 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use bywash_harness::splitmix64::SplitMix64;
 use bywash_levels::{Goal, Level, Pool, Verdict};
 
-use super::{Burner, SplitMix64};
+use super::Burner;
 
 /// What is played.
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +69,7 @@ pub fn steps(step: &Step, burner: Burner, seed: u64) -> Vec<Phase> {
         .build();
     let pool = pool.expect("the settings are constant and valid");
     let answers: Arc<Mutex<Vec<Answer>>> = Arc::default();
-    let mut rng = SplitMix64(seed);
+    let mut rng = SplitMix64::new(seed);
     let mut phases = Vec::new();
     let capacity = f64::from(step.processors) * 1000.0 / step.mean_ms;
     for (number, load) in [step.before, step.between, step.before].into_iter().enumerate() {
@@ -120,7 +121,7 @@ fn hand_in(
     (due, phase): (Instant, usize),
     answers: &Arc<Mutex<Vec<Answer>>>,
 ) {
-    let level = usize::from(rng.next() >= step.high);
+    let level = usize::from(rng.fraction() >= step.high);
     let each = rng.exponential(step.mean_ms) / step.tasks as f64;
     let (tasks, answers) = (step.tasks, Arc::clone(answers));
     let handed_in = pool.submit(["high", "low"][level], move |request| {

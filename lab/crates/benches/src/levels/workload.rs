@@ -11,9 +11,10 @@
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use bywash_harness::splitmix64::SplitMix64;
 use bywash_levels::{Builder, Goal, GoalStats, Level, Pool, Request};
 
-use super::{Burner, SplitMix64};
+use super::Burner;
 
 /// Who runs a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -112,10 +113,10 @@ fn play(
     let from = begun + workload.lasts.mul_f64(UNCOUNTED);
     let end = from + workload.lasts;
     let client = |number: usize| {
-        let mut rng = SplitMix64(round << 32 | number as u64);
+        let mut rng = SplitMix64::new(round << 32 | number as u64);
         let mut seen: [Vec<f64>; 2] = Default::default();
         while Instant::now() < end {
-            let level = usize::from(rng.next() < 0.5);
+            let level = usize::from(rng.fraction() < 0.5);
             let each = rng.exponential(workload.mean_ms) / workload.tasks as f64;
             let asked = Instant::now();
             answer(workload, pool, ["high", "low"][level], move || burner.work(each));

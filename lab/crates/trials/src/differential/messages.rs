@@ -4,7 +4,7 @@
 use super::corpus::{Case, Expect, Refusal};
 use super::front::Front;
 use super::lane::{Lane, Patience, Stream, Trial};
-use super::mutation::{self, SplitMix64};
+use super::mutation;
 use super::progress::Progress;
 use super::reading::{self, Reading, Request, Speaker, Tail};
 use super::results::{Results, Source, Stage};
@@ -106,8 +106,8 @@ impl MessagePlan<'_> {
                     sender.found.results.left_out += 1;
                     continue;
                 }
-                let mut rng = SplitMix64::new(self.seed, &case.name, number);
-                let other = &self.cases[rng.below(self.cases.len())].bytes;
+                let mut rng = mutation::rng(self.seed, &case.name, number);
+                let other = &self.cases[rng.below(self.cases.len() as u64) as usize].bytes;
                 let message = mutation::mutate(&case.bytes, other, &mut rng);
                 sender.mutation(case, number, &message)?;
             }

@@ -1,37 +1,26 @@
 //! Damage to messages, drawn from a seed: the same seed, case and number give the same bytes.
 
+use bywash_harness::splitmix64::SplitMix64;
+
 /// Longer messages are not made (bytes).
 const LONGEST: usize = 1 << 20;
 
-/// Random numbers (`SplitMix64`).
-#[derive(Debug, Clone)]
-pub struct SplitMix64(u64);
+/// Returns the random numbers for the mutation of this number of a case of this name.
+pub fn rng(seed: u64, name: &str, number: usize) -> SplitMix64 {
+    // FNV-1a, so that a case keeps its mutations when others are added.
+    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    SplitMix64::new(seed ^ hash ^ (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+}
 
-impl SplitMix64 {
-    /// Random numbers for the mutation of this number of a case of this name.
-    pub fn new(seed: u64, name: &str, number: usize) -> Self {
-        // FNV-1a, so that a case keeps its mutations when others are added.
-        let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-        Self(seed ^ hash ^ (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15))
-    }
+/// Returns a number below `bound`, or 0.
+fn below(rng: &mut SplitMix64, bound: usize) -> usize {
+    rng.below(bound as u64) as usize
+}
 
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// Less than `bound`, or 0.
-    pub fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound.max(1) as u64) as usize
-    }
-
-    fn pick<'a, T: ?Sized>(&mut self, of: &[&'a T]) -> &'a T {
-        of[self.below(of.len())]
-    }
+fn pick<'a, T: ?Sized>(rng: &mut SplitMix64, of: &[&'a T]) -> &'a T {
+    of[below(rng, of.len())]
 }
 
 /// What is put in.
@@ -92,7 +81,7 @@ const ENDS: [&[u8]; 6] = [b"\n", b"\r", b"\r\r\n", b"\n\r", b"\r\n\r\n", b""];
 /// A copy with one to three damages; `other` is a message that may be put behind.
 pub fn mutate(message: &[u8], other: &[u8], rng: &mut SplitMix64) -> Vec<u8> {
     let mut bytes = message.to_vec();
-    for _ in 0..=rng.below(3) {
+    for _ in 0..=below(rng, 3) {
         damage(&mut bytes, other, rng);
     }
     bytes.truncate(LONGEST);
@@ -100,14 +89,14 @@ pub fn mutate(message: &[u8], other: &[u8], rng: &mut SplitMix64) -> Vec<u8> {
 }
 
 fn damage(bytes: &mut Vec<u8>, other: &[u8], rng: &mut SplitMix64) {
-    let at = rng.below(bytes.len());
-    match rng.below(12) {
+    let at = below(rng, bytes.len());
+    match below(rng, 12) {
         0 => {
-            let bit = 1 << rng.below(8);
+            let bit = 1 << below(rng, 8);
             bytes.iter_mut().skip(at).take(1).for_each(|byte| *byte ^= bit);
         }
-        1 | 2 => insert(bytes, at, rng.pick(&BYTES)),
-        3 => drop(bytes.drain(at..(at + 1 + rng.below(8)).min(bytes.len()))),
+        1 | 2 => insert(bytes, at, pick(rng, &BYTES)),
+        3 => drop(bytes.drain(at..(at + 1 + below(rng, 8)).min(bytes.len()))),
         4 | 5 => swap_line_end(bytes, rng),
         6 => repeat_line(bytes, rng),
         7 => blank_at_colon(bytes, rng),
@@ -129,11 +118,11 @@ fn line_ends(bytes: &[u8]) -> Vec<usize> {
 }
 
 fn one_of(positions: &[usize], rng: &mut SplitMix64) -> Option<usize> {
-    positions.get(rng.below(positions.len())).copied()
+    positions.get(below(rng, positions.len())).copied()
 }
 
 fn swap_line_end(bytes: &mut Vec<u8>, rng: &mut SplitMix64) {
-    let end = rng.pick(&ENDS);
+    let end = pick(rng, &ENDS);
     if let Some(at) = one_of(&line_ends(bytes), rng) {
         bytes.splice(at..at + 2, end.iter().copied());
     }
@@ -142,12 +131,12 @@ fn swap_line_end(bytes: &mut Vec<u8>, rng: &mut SplitMix64) {
 /// A line once more, behind itself or behind the request line.
 fn repeat_line(bytes: &mut Vec<u8>, rng: &mut SplitMix64) {
     let ends = line_ends(bytes);
-    let number = rng.below(ends.len());
+    let number = below(rng, ends.len());
     if let (Some(end), Some(first)) = (ends.get(number), ends.first()) {
         let start =
             number.checked_sub(1).and_then(|before| ends.get(before)).map_or(0, |at| at + 2);
         let line = bytes[start..end + 2].to_vec();
-        let to = if rng.below(2) == 0 { end + 2 } else { first + 2 };
+        let to = if below(rng, 2) == 0 { end + 2 } else { first + 2 };
         insert(bytes, to, &line);
     }
 }
@@ -156,8 +145,8 @@ fn blank_at_colon(bytes: &mut Vec<u8>, rng: &mut SplitMix64) {
     let colons: Vec<usize> =
         bytes.iter().enumerate().filter(|(_, byte)| **byte == b':').map(|(at, _)| at).collect();
     if let Some(at) = one_of(&colons, rng) {
-        let blank = rng.pick(&[b" ".as_slice(), b"\t", b"\x0b", b"  "]);
-        insert(bytes, at + rng.below(2), blank);
+        let blank = pick(rng, &[b" ".as_slice(), b"\t", b"\x0b", b"  "]);
+        insert(bytes, at + below(rng, 2), blank);
     }
 }
 
@@ -165,12 +154,12 @@ fn change_digit(bytes: &mut [u8], rng: &mut SplitMix64) {
     let digits: Vec<usize> =
         bytes.iter().enumerate().filter(|(_, b)| b.is_ascii_digit()).map(|(at, _)| at).collect();
     if let Some(at) = one_of(&digits, rng) {
-        bytes[at] = b"0123456789afAFx"[rng.below(15)];
+        bytes[at] = b"0123456789afAFx"[below(rng, 15)];
     }
 }
 
 fn insert_field(bytes: &mut Vec<u8>, rng: &mut SplitMix64) {
-    let line = [rng.pick(&FIELDS), b"\r\n"].concat();
+    let line = [pick(rng, &FIELDS), b"\r\n"].concat();
     if let Some(at) = one_of(&line_ends(bytes), rng) {
         insert(bytes, at + 2, &line);
     }
@@ -183,7 +172,7 @@ mod tests {
     const MESSAGE: &[u8] = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab";
 
     fn mutant(number: usize) -> Vec<u8> {
-        mutate(MESSAGE, MESSAGE, &mut SplitMix64::new(1, "case", number))
+        mutate(MESSAGE, MESSAGE, &mut rng(1, "case", number))
     }
 
     #[test]
@@ -199,7 +188,7 @@ mod tests {
     fn anything_can_be_damaged() {
         for message in [b"".as_slice(), b"\r\n", b":", b"7"] {
             for number in 0..200 {
-                mutate(message, b"x", &mut SplitMix64::new(2, "", number));
+                mutate(message, b"x", &mut rng(2, "", number));
             }
         }
     }
