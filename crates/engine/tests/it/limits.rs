@@ -44,6 +44,7 @@ fn shake(limit: &mut dyn Limit, dice: &mut Dice, now: &mut Time) {
         Completion::Answered,
         Completion::Answered,
         Completion::TimedOut,
+        Completion::Left,
         Completion::Void,
     ];
     let load = Load { running: dice.below(12) as u32, is_full: dice.percent(80) };
@@ -54,7 +55,7 @@ fn shake(limit: &mut dyn Limit, dice: &mut Dice, now: &mut Time) {
         3 | 4 => limit.dispatched(*now, load),
         _ => {
             let class = ClassId(dice.below(64) as u8);
-            let completion = completion[dice.below(5) as usize];
+            let completion = completion[dice.below(6) as usize];
             limit.ended(*now, load, Ended { class, took: millis(took), completion });
         }
     }
@@ -250,6 +251,34 @@ fn an_application_that_only_times_out_gets_less_and_never_nothing() {
         }
         assert!((1..16).contains(&limit.slots()), "{name}: {}", limit.slots());
     }
+}
+
+/// Returns the slots of `slope`, initially 64, after requests of which all but every `answered`-th
+/// are left by their clients.
+fn slope_with_departures(load: Load, answered: u64) -> u32 {
+    let mut limit = settings("slope", &[("initial", "64")]).limit();
+    let mut now = Time::ZERO;
+    for number in 1..=2_000 {
+        now = now + millis(100);
+        let completion =
+            if number % answered == 0 { Completion::Answered } else { Completion::Left };
+        limit.ended(now, load, Ended { class: ClassId(0), took: millis(2_000), completion });
+        if let Some(due) = limit.next_timer().filter(|due| *due <= now) {
+            limit.on_timer(due);
+        }
+    }
+    limit.slots()
+}
+
+#[test]
+fn slope_falls_when_every_client_leaves_before_the_answer() {
+    let slots = slope_with_departures(Load { running: 60, is_full: false }, u64::MAX);
+    assert!((1..16).contains(&slots), "{slots}");
+}
+
+#[test]
+fn slope_keeps_its_limit_when_clients_leave_an_application_with_little_load() {
+    assert_eq!(slope_with_departures(Load { running: 3, is_full: false }, 2), 64);
 }
 
 #[test]

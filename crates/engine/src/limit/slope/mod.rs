@@ -18,8 +18,8 @@
 //! - **probe upwards** by a quarter: if throughput rises with the limit, nothing waits inside, and
 //!   b is what was thought to be a queue. This costs no throughput.
 //! - **probe downwards** to three quarters of the knee (to half of the limit, while b is in doubt;
-//!   to an eighth of the initial limit): the latency there is b. If throughput does not fall, the knee lies lower, and the next probe
-//!   follows immediately. The gateway's queue absorbs the probe.
+//!   to an eighth of the initial limit): the latency there is b. If throughput does not fall, the
+//!   knee lies lower, and the next probe follows immediately. The gateway's queue absorbs the probe.
 //!
 //! A time-out is a slot that did nothing: half of the fraction of a window that timed out is taken
 //! off the limit.
