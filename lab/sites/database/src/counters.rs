@@ -1,63 +1,65 @@
-//! What became of requests: running totals, by kind of request.
+//! Running totals of the outcomes of requests, by kind of request.
 //!
-//! For every kind `received = refused + served + orphaned + cancelled + failed` once nothing waits or runs.
+//! For every kind `received = refused + served + orphaned + cancelled + failed` once nothing waits
+//! or runs.
 //!
-//! Shared by the HTTP thread and all workers, so every one is an atomic. They order nothing: `Relaxed` throughout, and
-//! a reading is a set of numbers each true at some moment.
+//! The HTTP thread and all workers share the totals, so every total is an atomic. The atomics order
+//! nothing: they use `Relaxed` throughout, and in a reading each number is true at some moment.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use serde::Serialize;
 
-/// What has become of the requests of one kind.
+/// The outcomes of the requests of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ServiceStats {
     /// Well-formed requests.
     pub received: u64,
-    /// Turned away with 503, because the queue was full or the application was closing.
+    /// Rejected with 503, because the queue was full or the application was closing.
     pub refused: u64,
-    /// Answered, whatever the page says, to a client that was still there.
+    /// Answered, whatever the page says, to a client that had not left.
     pub served: u64,
-    /// Answered to nobody: the client had left.
+    /// Completed after the client had left.
     pub orphaned: u64,
-    /// Stopped in the database, or before it (503).
+    /// Stopped in the database, or before they reached it; answered with 503.
     pub cancelled: u64,
-    /// The database was not there (503) or failed (500). Look at stderr.
+    /// Failed because the database was not available (503) or reported an error (500). See stderr.
     pub failed: u64,
-    /// Microseconds of workers' time behind all of them.
+    /// Workers' time for all of these requests, in microseconds.
     pub busy_us: u64,
-    /// Of these: for clients that left before they were answered, whether anybody stopped their requests or not.
+    /// The part of `busy_us` for clients that left before they were answered, whether or not their
+    /// requests were cancelled.
     pub busy_us_departed: u64,
-    /// Of those: after they had left.
+    /// The part of `busy_us_departed` after the client had left.
     pub busy_us_in_vain: u64,
 }
 
 /// How a request that was received ended.
 #[derive(Clone, Copy, Debug)]
 pub enum Outcome {
-    /// Never queued, or thrown out of the queue when the store closed.
+    /// Never queued, or removed from the queue when it closed.
     Refused,
-    /// Answered, and the client was there to take it.
+    /// Answered before the client left.
     Served,
-    /// Answered, and nobody was there.
+    /// Completed after the client had left.
     Orphaned,
     /// Stopped in the database.
     Cancelled,
-    /// The database was not there, or failed.
+    /// The database was not available, or failed.
     Failed,
 }
 
-/// How long a worker had to do with a request.
+/// The time a worker spent on a request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Busy {
-    /// In all.
+    /// The whole time.
     pub all: Duration,
-    /// After its client had left, if it has.
+    /// The part after its client left, if it has left.
     pub in_vain: Option<Duration>,
 }
 
-/// Everything that is counted.
+/// All totals of an application.
 #[derive(Debug)]
 pub struct Counters {
     kinds: Vec<ServiceCounters>,
@@ -81,7 +83,7 @@ struct ServiceCounters {
 }
 
 impl Counters {
-    /// For so many kinds of requests, which have their numbers from 0.
+    /// Creates the totals for `kinds` kinds of requests, which are numbered from 0.
     pub fn new(kinds: usize) -> Self {
         let kinds = (0..kinds).map(|_| ServiceCounters::default()).collect();
         Self {
@@ -93,12 +95,12 @@ impl Counters {
         }
     }
 
-    /// A well-formed request has come.
+    /// Counts a well-formed request.
     pub fn count_received(&self, kind: usize) {
         self.of(kind).received.fetch_add(1, Relaxed);
     }
 
-    /// A worker was busy for so long with a request that ended so.
+    /// Counts a request with its outcome and the time that a worker spent on it.
     pub fn count_outcome(&self, kind: usize, outcome: Outcome, busy: Busy) {
         let counters = self.of(kind);
         let add = |counter: &AtomicU64, time: Duration| {
@@ -119,12 +121,12 @@ impl Counters {
         count.fetch_add(1, Relaxed);
     }
 
-    /// For whoever sees a client depart.
+    /// Returns the counter of departed clients, for the component that detects them.
     pub const fn departures(&self) -> &AtomicU64 {
         &self.departed
     }
 
-    /// The database was there, or it was not.
+    /// Records whether the database was available at an attempt to use it.
     pub fn record_database(&self, is_available: bool) {
         self.is_unavailable.store(!is_available, Relaxed);
         if !is_available {
@@ -138,7 +140,7 @@ impl Counters {
         Running(&self.running)
     }
 
-    /// A reading of one kind.
+    /// Returns a reading of one kind.
     pub fn kind(&self, kind: usize) -> ServiceStats {
         let counters = self.of(kind);
         ServiceStats {
@@ -154,17 +156,17 @@ impl Counters {
         }
     }
 
-    /// Workers running now.
+    /// Returns the number of workers that run now.
     pub fn running_now(&self) -> usize {
         self.running.load(Relaxed)
     }
 
-    /// Clients departed so far.
+    /// Returns the number of clients that have departed so far.
     pub fn departed_so_far(&self) -> u64 {
         self.departed.load(Relaxed)
     }
 
-    /// Whether the database was there when it was last asked, and how often it was not.
+    /// Returns whether the database was available at the last attempt, and how often it was not.
     pub fn database(&self) -> (bool, u64) {
         (!self.is_unavailable.load(Relaxed), self.lost.load(Relaxed))
     }
@@ -174,7 +176,7 @@ impl Counters {
     }
 }
 
-/// One running worker.
+/// A guard that counts one worker as running.
 #[derive(Debug)]
 pub struct Running<'a>(&'a AtomicUsize);
 

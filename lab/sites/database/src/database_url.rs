@@ -1,4 +1,4 @@
-//! Where the database is.
+//! The address of the database.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -6,10 +6,10 @@ use std::{env, fmt, fs, io};
 
 use mysql::{Opts, OptsBuilder};
 
-/// A database, and how to reach it.
+/// A database and how to connect to it.
 #[derive(Clone)]
 pub enum DatabaseUrl {
-    /// A file, in this process; a temporary one without a path.
+    /// A file, opened in this process; a temporary file if there is no path.
     Sqlite(Option<PathBuf>),
     /// A PostgreSQL server.
     Postgres(Box<tokio_postgres::Config>),
@@ -17,33 +17,33 @@ pub enum DatabaseUrl {
     MariaDb(Box<Opts>),
 }
 
-/// Text that names no database.
+/// Why a text is not the address of a database.
 #[derive(Debug, thiserror::Error)]
 pub enum DatabaseUrlError {
-    /// Of another kind.
+    /// The scheme is of another kind of database.
     #[error("write postgres://…, mysql://…, or the path of a SQLite file, not {0}")]
     Scheme(String),
-    /// A path without anything in it.
+    /// The path is empty.
     #[error("the path of the database file is empty")]
     Empty,
-    /// Not as PostgreSQL writes it.
+    /// The address is not valid for PostgreSQL.
     #[error("not a PostgreSQL address: {0}")]
     Postgres(tokio_postgres::Error),
-    /// Not as MariaDB writes it.
+    /// The address is not valid for MariaDB.
     #[error("not a MariaDB address: {0}")]
     MariaDb(mysql::UrlError),
-    /// Without a database, which would be found out late.
+    /// The address has no database name. Without this check, the error would appear late.
     #[error("the address names no database: append /DATABASE")]
     NoDatabase,
-    /// The file with its password.
+    /// The file with the password cannot be read.
     #[error("cannot read the password in {}: {cause}", path.display())]
     Password {
-        /// Its path.
+        /// The path of the file.
         path: PathBuf,
-        /// What the operating system says.
+        /// The operating system's error.
         cause: io::Error,
     },
-    /// A password for a file.
+    /// A password was given for a file.
     #[error("a SQLite database has no password: omit the password")]
     NoPassword,
 }
@@ -66,7 +66,7 @@ impl FromStr for DatabaseUrl {
                     .ok_or(DatabaseUrlError::NoDatabase)?;
                 Ok(Self::MariaDb(Box::new(opts)))
             }
-            // Only its kind: the rest may have a password in it.
+            // Only the scheme is shown: the rest may contain a password.
             Some((scheme, _)) => Err(DatabaseUrlError::Scheme(format!("{scheme}://…"))),
             None if text.is_empty() => Err(DatabaseUrlError::Empty),
             None => Ok(Self::Sqlite(Some(text.into()))),
@@ -75,8 +75,9 @@ impl FromStr for DatabaseUrl {
 }
 
 impl DatabaseUrl {
-    /// The same with the password in the first line of `file`, or else in the environment `variable`, or else its own.
-    /// The environment may be there for others, so a file of SQLite's does not mind it.
+    /// Returns this address with the password in the first line of `file`, or else in the
+    /// environment `variable`, or else with its own. A SQLite address ignores the variable, which
+    /// may be set for other programs.
     pub fn with_password_from(
         self,
         file: Option<&Path>,
@@ -93,7 +94,7 @@ impl DatabaseUrl {
         }
     }
 
-    /// The same with another password.
+    /// Returns this address with another password.
     pub fn with_password(self, password: &str) -> Result<Self, DatabaseUrlError> {
         match self {
             Self::Sqlite(_) => Err(DatabaseUrlError::NoPassword),
@@ -109,7 +110,7 @@ impl DatabaseUrl {
     }
 }
 
-/// Only its kind: an address has a password in it.
+/// Shows only the kind of a server's address, because the address contains a password.
 impl fmt::Debug for DatabaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,30 +1,32 @@
-//! What a database can do wrong, as a worker must tell it apart.
+//! The errors of a database that a worker must distinguish.
 
-/// Why there is no result.
+/// Why a statement has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DbError {
-    /// Somebody cancelled the statement. The connection is as good as before.
+    /// The statement was cancelled. The connection remains usable.
     #[error("the request was stopped in the database")]
     Cancelled,
     /// There is no connection, or it broke.
     #[error("the database is not available: {0}")]
     Lost(String),
-    /// Nothing came for too long. The connection is not used again; its statement may still run.
+    /// The server sent nothing for too long. The connection is not used again; its statement may
+    /// still run.
     #[error("the database is not available: it does not answer")]
     Silent,
-    /// The stop daemon knows the connection as another's, or still cancels there: it is not to be used.
+    /// The stop daemon has a lease of another request for the connection, or still cancels a
+    /// statement there. The connection must not be used.
     #[error("the stop daemon has a lease of another request for the connection")]
     Taken,
-    /// A row with this name is there already.
+    /// A row with this key exists already.
     #[error("a row with this key exists already")]
     Duplicate,
-    /// It refused the statement, or answered with something else than was asked for.
+    /// The database rejected the statement, or returned an unexpected result.
     #[error("the database failed: {0}")]
     Failed(String),
 }
 
 impl DbError {
-    /// Whether the connection is of no more use.
+    /// Returns whether the connection can no longer be used.
     pub fn ends_connection(&self) -> bool {
         match self {
             Self::Lost(_) | Self::Silent | Self::Taken => true,
@@ -32,7 +34,7 @@ impl DbError {
         }
     }
 
-    /// Whether there is no database.
+    /// Returns whether the database cannot be reached.
     pub fn is_unavailable(&self) -> bool {
         matches!(self, Self::Lost(_) | Self::Silent)
     }

@@ -1,9 +1,10 @@
-//! Connections to SQLite, PostgreSQL or MariaDB, which the applications under test share.
+//! Connections to SQLite, PostgreSQL or MariaDB, shared by the applications under test.
 //!
-//! [`Connection`] has what they need of each, so that every page is made by the same statements. Parameters are
-//! never text of a statement. Where dialects differ, [`Dialect`] has the difference. A worker has one [`Pooled`], made when
-//! it is needed; [`populate`] makes and fills tables
-//! once. Requests wait in a [`WorkQueue`] for their worker, and [`Counters`] says what became of them.
+//! [`Connection`] offers the operations that the applications need from each database, so that the
+//! same statements make every page. Parameters are never part of a statement's text. [`Dialect`]
+//! holds the differences between the databases. Each worker has one [`Pooled`], which connects on
+//! demand. [`populate`] creates and fills the tables once. Requests wait in a [`WorkQueue`] for a
+//! worker, and [`Counters`] counts their outcomes.
 #![forbid(unsafe_code)]
 
 mod counters;
@@ -29,46 +30,48 @@ pub use populate::{insert, populate};
 pub use value::{Row, Value};
 pub use work_queue::{DbResult, WorkQueue};
 
-/// How long a connection may take to be made.
+/// The time limit for opening a connection.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// One connection. Statements have `?` where their parameters go.
+/// One connection to a database. Statements have `?` in place of their parameters.
 pub trait Connection: Send {
-    /// The number that the database has for it; for SQLite a number of our own.
+    /// Returns the database's number for the connection; for SQLite, a number assigned here.
     fn number(&self) -> u64;
 
-    /// The rows of a statement.
+    /// Runs a statement and returns its rows.
     fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, DbError>;
 
-    /// How many rows a statement has changed.
+    /// Runs a statement and returns the number of rows that it changed.
     fn change(&mut self, sql: &str, values: &[Value]) -> Result<u64, DbError>;
 
-    /// A statement without parameters or result.
+    /// Runs a statement without parameters or result.
     fn command(&mut self, sql: &str) -> Result<(), DbError>;
 
-    /// Set while the statement that runs shall end as cancelled, for a database that nobody can ask for that from
-    /// outside.
+    /// Returns a flag that, while set, ends the running statement as cancelled. Only a database
+    /// that cannot be asked from outside to cancel a statement has one.
     fn stop(&self) -> Option<Arc<AtomicBool>>;
 }
 
-/// Where the databases' languages differ.
+/// The differences between the databases' SQL dialects.
 #[derive(Debug)]
 pub struct Dialect {
-    /// What it is called.
+    /// The name of the database.
     pub name: &'static str,
-    /// The function that says where in a text another begins, to the letter, and zero if it is not in it.
+    /// The function that returns the position of one text in another, compared exactly, or zero if
+    /// it does not occur.
     pub position: &'static str,
-    /// Begins a transaction that will write.
+    /// The statement that begins a writing transaction.
     pub begin: &'static str,
-    /// A whole number that numbers its rows by itself.
+    /// The type of an integer key that the database assigns to each row.
     pub auto_increment: &'static str,
-    /// What follows the columns of a new table.
+    /// The clause after the columns of a new table.
     pub table: &'static str,
-    /// Keeps others from making the tables at the same time, until the connection ends.
+    /// The statement that keeps others from creating the tables at the same time, until it is
+    /// undone or the connection ends.
     pub lock: Option<&'static str>,
-    /// Gives that back.
+    /// The statement that releases `lock`.
     pub unlock: Option<&'static str>,
-    /// What a new table is given when it is full, before its name.
+    /// The statement, without the table's name, that collects statistics of a newly filled table.
     pub analyze: &'static str,
 }
 
@@ -85,7 +88,7 @@ fn connect(url: &DatabaseUrl, silence: Duration) -> Result<Box<dyn Connection>, 
 }
 
 impl DatabaseUrl {
-    /// The language of its database.
+    /// Returns the dialect of this database.
     pub fn dialect(&self) -> &'static Dialect {
         match self {
             Self::Sqlite(_) => &sqlite::DIALECT,

@@ -1,7 +1,8 @@
 //! MariaDB.
 //!
-//! Every statement is prepared, run once and let go: nothing is kept that a comment in front could spoil. Both steps show
-//! the statement to whoever looks; a `KILL QUERY` that comes between them is lost, as between any two statements.
+//! Every statement is prepared, run once and closed. No statement is cached, because the comment in
+//! front of it differs between requests. The server's process list shows the statement during both
+//! steps. A `KILL QUERY` between the two steps is lost, as between any two statements.
 
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ pub(crate) const DIALECT: Dialect = Dialect {
     position: "instr",
     begin: "BEGIN",
     auto_increment: "BIGINT AUTO_INCREMENT PRIMARY KEY",
-    // To the letter, as the others compare.
+    // Compares texts exactly, as the other databases do.
     table: "ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
     lock: Some("DO GET_LOCK('bywash-site', 300)"),
     unlock: Some("DO RELEASE_LOCK('bywash-site')"),
@@ -29,13 +30,14 @@ pub(crate) const DIALECT: Dialect = Dialect {
 const INTERRUPTED: u16 = 1317;
 /// `ER_DUP_ENTRY`
 const DUPLICATE: u16 = 1062;
-/// `ER_SERVER_SHUTDOWN` and `ER_CONNECTION_KILLED`, which come on a connection about to end.
+/// `ER_SERVER_SHUTDOWN` and `ER_CONNECTION_KILLED`, after which the server ends the connection.
 const ENDS: [u16; 2] = [1053, 1927];
 
-/// What a read says that has waited for too long.
+/// The errors of a read that timed out.
 const SILENT: [ErrorKind; 2] = [ErrorKind::WouldBlock, ErrorKind::TimedOut];
 
-/// As in PostgreSQL. Its own default locks gaps between rows, and carts of different sessions would deadlock.
+/// The isolation level of PostgreSQL. MariaDB's default locks gaps between rows, and carts of
+/// different sessions would deadlock.
 const SETTINGS: &str = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED";
 
 /// A connection to a server.
@@ -51,14 +53,15 @@ impl MariaDb {
             .write_timeout(Some(silence))
             .stmt_cache_size(0)
             .init(vec![SETTINGS])
-            // The address that was given is the one that is used.
+            // Connect to the given address, never to a local socket instead.
             .prefer_socket(false);
         let made = Conn::new(opts).map_err(|cause| DbError::Lost(cause.to_string()))?;
         Ok(Self { connection: made })
     }
 
-    /// Prepares a statement, and lets it go whatever becomes of it: the server has room for some thousands, and the
-    /// library only lets go of what leaves its cache.
+    /// Prepares and runs a statement, and closes it whatever its result. The server has room for
+    /// some thousands of prepared statements, and the library closes only those that leave its
+    /// cache.
     fn prepared<T>(
         &mut self,
         sql: &str,

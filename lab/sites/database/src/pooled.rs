@@ -1,4 +1,4 @@
-//! A worker's own connection: made when it is needed, kept between requests, thrown away when it is lost.
+//! A worker's own connection: opened on demand, kept between requests, discarded when it is lost.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use crate::{Connection, DatabaseUrl, DbError, Dialect, Row, Value, connect};
 
-/// What all workers' connections have in common.
+/// The settings that all workers' connections share.
 #[derive(Clone, Debug)]
 pub struct Pool {
-    /// Where it leads.
+    /// The address of the database.
     pub url: DatabaseUrl,
-    /// After which a server that says nothing is taken for lost.
+    /// The time without an answer after which a server counts as lost.
     pub silence: Duration,
-    /// Whoever writes to SQLite holds it. SQLite alone would have the second one sleep and try again, which would
-    /// show as service time.
+    /// A lock that is held by the writer to a SQLite database. Without it, SQLite makes the second
+    /// writer sleep and retry, and the sleep would count as service time.
     write_lock: Option<Arc<Mutex<()>>>,
 }
 
@@ -29,21 +29,23 @@ pub struct Pooled {
 }
 
 impl Pool {
-    /// Connections to `url`. A server that says nothing for longer than `silence` is taken for lost.
+    /// Returns a pool of connections to `url`. A server that sends nothing for longer than
+    /// `silence` counts as lost.
     pub fn new(url: DatabaseUrl, silence: Duration) -> Self {
         let write_lock = matches!(url, DatabaseUrl::Sqlite(_)).then(Arc::default);
         Self { url, silence, write_lock }
     }
 
-    /// A connection of it, not yet made.
+    /// Returns a connection of this pool, not yet opened.
     pub fn pooled(&self) -> Pooled {
         Pooled { pool: self.clone(), connection: None, query_tag: String::new(), begun: 0 }
     }
 }
 
 impl Pooled {
-    /// Makes the connection if there is none; statements from here on have `query_tag` in front. Says whether it has
-    /// been there before: then it may have broken without being looked at.
+    /// Opens the connection if there is none, and prefixes later statements with `query_tag`.
+    ///
+    /// Returns whether the connection was open before. It may then have broken unnoticed.
     pub fn ready(&mut self, query_tag: String) -> Result<bool, DbError> {
         self.query_tag = query_tag;
         self.begun = 0;
@@ -54,53 +56,54 @@ impl Pooled {
         Ok(was_there)
     }
 
-    /// How many statements have been begun since [`Pooled::ready`].
+    /// Returns the number of statements begun since [`Pooled::ready`].
     pub fn begun(&self) -> u32 {
         self.begun
     }
 
-    /// The number that the database has for it.
+    /// Returns the database's number for the connection.
     pub fn number(&self) -> Option<u64> {
         self.connection.as_ref().map(|connection| connection.number())
     }
 
-    /// What stops its statement, if nothing outside can.
+    /// Returns the flag that cancels the running statement, if the database cannot be asked from
+    /// outside.
     pub fn stop(&self) -> Option<Arc<AtomicBool>> {
         self.connection.as_ref().and_then(|connection| connection.stop())
     }
 
-    /// Closes it. The next [`Pooled::ready`] makes another.
+    /// Closes the connection. The next [`Pooled::ready`] opens another.
     pub fn discard(&mut self) {
         self.connection = None;
     }
 
-    /// The language of its database.
+    /// Returns the dialect of the database.
     pub fn dialect(&self) -> &'static Dialect {
         self.pool.url.dialect()
     }
 
-    /// The rows of a statement.
+    /// Runs a statement and returns its rows.
     pub fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, DbError> {
         self.with(sql, |connection, sql| connection.query(sql, values))
     }
 
-    /// How many rows a statement has changed.
+    /// Runs a statement and returns the number of rows that it changed.
     pub fn change(&mut self, sql: &str, values: &[Value]) -> Result<u64, DbError> {
         self.with(sql, |connection, sql| connection.change(sql, values))
     }
 
-    /// A statement without parameters or result.
+    /// Runs a statement without parameters or result.
     pub fn command(&mut self, sql: &str) -> Result<(), DbError> {
         self.with(sql, |connection, sql| connection.command(sql))
     }
 
-    /// Runs `work` as one writing transaction. What it returns is committed.
+    /// Runs `work` as one writing transaction, and commits it if `work` succeeds.
     pub fn transaction<T>(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, DbError>,
     ) -> Result<T, DbError> {
         let write_lock = self.pool.write_lock.clone();
-        // A poisoned lock protects nothing that could be half done: the database has rolled back.
+        // A poisoned lock protects nothing half done: the database has rolled the transaction back.
         let _held = write_lock
             .as_ref()
             .map(|write_lock| write_lock.lock().unwrap_or_else(PoisonError::into_inner));
@@ -112,10 +115,10 @@ impl Pooled {
         made
     }
 
-    /// What cannot be undone ends with its connection.
+    /// Rolls the transaction back, and closes the connection if that fails.
     fn roll_back(&mut self) {
         if let Some(stop) = self.stop() {
-            // Who was stopped rolls back all the same.
+            // A request that was stopped must still roll back.
             stop.store(false, Ordering::Relaxed);
         }
         if self.connection.is_some() && self.command("ROLLBACK").is_err() {

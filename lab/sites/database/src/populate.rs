@@ -1,16 +1,19 @@
-//! Tables, made and filled once, however many processes want them at the same time.
+//! Creates and fills tables once, even if several processes do so at the same time.
 //!
-//! What fills them is one transaction, and with it goes the word that they are full: a database is full or empty,
-//! whenever whoever filled it was killed.
+//! One transaction inserts the rows together with the mark that the tables are full. If the process
+//! that fills them is killed, the database is therefore either empty or full.
 
 use crate::{DbError, Pooled, Value};
 
-/// Rows in one statement.
+/// The number of rows in one statement.
 const BATCH: usize = 100;
 
-/// Makes `tables`, each its name and its columns, where they are missing. Then `found` says what the database knows of
-/// itself, and if that is nothing, `fill` fills it and says it too. What it fills has
-/// `indices`, each a name, `ON`, and what is indexed.
+/// Creates `tables`, each given as its name and columns, where they are missing, and fills them if
+/// they are empty.
+///
+/// `found` reads the facts that a full database records about itself. If there are none, `fill`
+/// fills the tables, and records and returns the facts. `indices` are created before the tables are
+/// filled; each is a name, `ON`, and the indexed columns.
 pub fn populate<F>(
     pooled: &mut Pooled,
     tables: &[(&str, String)],
@@ -44,12 +47,12 @@ fn populate_empty<F>(
     found: impl Fn(&mut Pooled) -> Result<Option<F>, DbError>,
     fill: impl FnOnce(&mut Pooled) -> Result<F, DbError>,
 ) -> Result<F, DbError> {
-    // Before the word that it is full: what is full has them.
+    // Create the indices before the mark that the database is full: a full database has them.
     for index in indices {
         pooled.command(&format!("CREATE INDEX IF NOT EXISTS {index}"))?;
     }
     let facts = pooled.transaction(|pooled| match found(pooled)? {
-        // Another process with the same file may have been first.
+        // Another process may have filled the same database first.
         Some(facts) => Ok(facts),
         None => fill(pooled),
     })?;
@@ -60,7 +63,8 @@ fn populate_empty<F>(
     Ok(facts)
 }
 
-/// Puts rows into a table, many in a statement. `columns` is the table's name and, in brackets, its columns.
+/// Inserts rows into a table, many in each statement. `columns` is the table's name and, in
+/// brackets, its columns.
 pub fn insert(
     pooled: &mut Pooled,
     columns: &str,

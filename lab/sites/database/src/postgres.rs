@@ -1,7 +1,8 @@
-//! PostgreSQL, by a connection that a runtime of its own drives while a statement runs.
+//! PostgreSQL. The connection has its own runtime, which drives it while a statement runs.
 //!
-//! Statements go in one message, unnamed, with the types of their parameters: one round trip, and nothing is kept
-//! that a comment in front could spoil.
+//! A statement is sent in one message, unnamed and with the types of its parameters. That takes one
+//! round trip. No prepared statement is kept, because the comment in front of it differs between
+//! requests.
 
 use std::error::Error;
 use std::future::Future;
@@ -23,14 +24,15 @@ pub(crate) const DIALECT: Dialect = Dialect {
     begin: "BEGIN",
     auto_increment: "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
     table: "",
-    // Any number that nobody else uses in this database.
+    // An arbitrary number that nothing else in this database uses.
     lock: Some("SELECT pg_advisory_lock(4309004309)"),
     unlock: Some("SELECT pg_advisory_unlock(4309004309)"),
-    // Else the first readers would write hints into every page.
+    // Without the vacuum, the first readers would write hint bits into every page.
     analyze: "VACUUM (ANALYZE)",
 };
 
-/// As in the seed's database, a query is one thread's work, and its cost does not depend on how many others there are.
+/// One thread runs a query, and the query's cost does not depend on the number of other queries, as
+/// in the databases of the papers.
 const SETTINGS: &str = "-c max_parallel_workers_per_gather=0 -c jit=off";
 
 /// A connection to a server.
@@ -51,7 +53,7 @@ impl Postgres {
             let made = time::timeout(CONNECT, config.connect(NoTls)).await;
             let made = made.map_err(|_| DbError::Silent)?;
             let (client, connection) = made.map_err(|cause| DbError::Lost(words(&cause)))?;
-            // Its end is seen by the next statement.
+            // The next statement reports the end of the connection.
             tokio::spawn(connection);
             Ok(client)
         })?;
@@ -98,7 +100,7 @@ impl Connection for Postgres {
     }
 }
 
-/// The statement with `$1`, `$2`, … for `?`. No text in a statement of ours has a question mark.
+/// Replaces each `?` of a statement by `$1`, `$2`, … No statement has a question mark in a text.
 fn numbered(sql: &str) -> String {
     let mut parts = sql.split('?');
     let first = parts.next().unwrap_or_default().to_owned();
@@ -126,7 +128,8 @@ fn row(row: &tokio_postgres::Row) -> Result<Row, tokio_postgres::Error> {
         .map(Row)
 }
 
-/// What PostgreSQL says when it ends, and what the connection says when it has ended.
+/// Maps an error. `ends` has the server's codes for its own shutdown. An error without a server
+/// code comes from a connection that has ended.
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 fn db_error(error: tokio_postgres::Error) -> DbError {
     let ends = [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN, SqlState::CANNOT_CONNECT_NOW];
@@ -145,7 +148,7 @@ fn db_error(error: tokio_postgres::Error) -> DbError {
     }
 }
 
-/// The error itself says only where it is from.
+/// Returns the error with its source, because the error itself names only the failed step.
 fn words(error: &tokio_postgres::Error) -> String {
     error.source().map_or_else(|| error.to_string(), |source| format!("{error}: {source}"))
 }

@@ -1,8 +1,9 @@
-//! SQLite: a file, read and searched by the worker's own thread.
+//! SQLite: a file that the worker's own thread reads and searches.
 //!
-//! Readers never wait (write-ahead log), writers of this process take turns ([`super::Pooled`]). Nobody outside can
-//! cancel a statement, so it is asked while it runs, every few hundred steps, whether it shall go on: the flag cannot
-//! come too early, as an interrupt can that finds no statement running yet.
+//! Readers never wait because of the write-ahead log. Writers of this process take turns
+//! ([`super::Pooled`]). A statement cannot be cancelled from outside. Instead, SQLite checks a flag
+//! every few hundred steps of a statement. The flag cannot be set too early, whereas an interrupt
+//! is lost if no statement runs yet.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,13 +26,15 @@ pub(crate) const DIALECT: Dialect = Dialect {
     analyze: "ANALYZE",
 };
 
-/// How long to wait for another process that writes to the same file.
+/// The time to wait for another process that writes to the same file.
 const BUSY: Duration = Duration::from_secs(2);
 
-/// Steps of SQLite's machine between two looks at the flag: some microseconds, some tens of pages of a search.
+/// Steps of SQLite's virtual machine between two checks of the flag: a few microseconds, or some
+/// tens of pages of a search.
 const STEPS: i32 = 500;
 
-/// As much of the file as is read without being copied: all of it.
+/// The length of the file that is memory-mapped instead of copied, in bytes: more than the whole
+/// file.
 const MAPPED: i64 = 1 << 30;
 
 /// A connection to a file.
@@ -50,7 +53,7 @@ impl Sqlite {
             let mut connection = rusqlite::Connection::open(path)?;
             connection.busy_timeout(BUSY)?;
             connection.pragma_update(None, "journal_mode", "WAL")?;
-            // A killed process loses nothing that was committed; a power cut may.
+            // A killed process loses nothing that was committed; a power failure may.
             connection.pragma_update(None, "synchronous", "NORMAL")?;
             connection.pragma_update(None, "mmap_size", MAPPED)?;
             let asked = Arc::clone(&stop);
@@ -110,7 +113,8 @@ fn read(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Value> {
     Ok(match row.get_ref(column)? {
         ValueRef::Integer(number) => Value::Number(number),
         ValueRef::Text(_) => Value::Text(row.get(column)?),
-        // No column of ours has fractions or bytes; who asks for a number or a text in it is told.
+        // No column of the applications has fractions or blobs. Reading such a field as a number or
+        // a text is an error.
         ValueRef::Null | ValueRef::Real(_) | ValueRef::Blob(_) => Value::Null,
     })
 }
@@ -119,7 +123,7 @@ fn read(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Value> {
 fn db_error(error: rusqlite::Error) -> DbError {
     match error.sqlite_error_code() {
         Some(ErrorCode::OperationInterrupted) => DbError::Cancelled,
-        // Of the constraints that we have, an index is the only one that good values can hurt.
+        // An index is the only constraint in use that valid values can violate.
         Some(ErrorCode::ConstraintViolation) => DbError::Duplicate,
         _ => DbError::Failed(error.to_string()),
     }

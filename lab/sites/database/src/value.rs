@@ -1,15 +1,15 @@
-//! What goes to a database and what comes back: three databases, one kind of value.
+//! The common type of parameters and results for all three databases.
 
 use crate::DbError;
 
 /// A parameter, or a field of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// Nothing.
+    /// No value.
     Null,
     /// A whole number.
     Number(i64),
-    /// Words.
+    /// A text.
     Text(String),
 }
 
@@ -18,7 +18,7 @@ pub enum Value {
 pub struct Row(pub(crate) Vec<Value>);
 
 impl Row {
-    /// The number in a column.
+    /// Returns the number in a column.
     pub fn number(&self, column: usize) -> Result<i64, DbError> {
         match self.0.get(column) {
             Some(Value::Number(number)) => Ok(*number),
@@ -26,7 +26,7 @@ impl Row {
         }
     }
 
-    /// The text in a column.
+    /// Returns the text in a column.
     pub fn text(&self, column: usize) -> Result<String, DbError> {
         match self.0.get(column) {
             Some(Value::Text(text)) => Ok(text.clone()),

@@ -1,7 +1,8 @@
-//! Requests between the HTTP thread and the workers: one bounded first-come-first-served queue, and the totals.
+//! The bounded first-come-first-served queue between the HTTP thread and the workers, and the
+//! totals.
 //!
-//! A worker serves a request to its end and then answers; it does not look at its client while it works. What stops a
-//! request early is the database, when somebody asks it to.
+//! A worker completes a request and then answers. It does not check meanwhile whether the client is
+//! still there. Only the database stops a request early, when it is asked to cancel the statement.
 
 use std::time::Instant;
 
@@ -10,13 +11,14 @@ use http::{Response, StatusCode};
 
 use crate::{Busy, Counters, DbError, Outcome};
 
-/// What comes of a request: a page, or why there is none.
+/// The result of a request: a page, or why there is none.
 pub type DbResult<P> = Result<P, DbError>;
 
-/// The queue between the HTTP thread, which pushes, and the workers, who pop. Closing happens once and is never undone.
+/// The queue between the HTTP thread, which pushes, and the workers, which pop. Closing is
+/// permanent.
 #[derive(Debug)]
 pub struct WorkQueue<A, P> {
-    /// What has become of the requests so far.
+    /// The outcomes of the requests so far.
     pub counters: Counters,
     queue: Queue<Job<A, P>>,
 }
@@ -26,17 +28,18 @@ pub struct WorkQueue<A, P> {
 struct Job<A, P> {
     kind: usize,
     request: A,
-    /// Dropped unused, it tells the HTTP side that the application gave the request up.
+    /// Dropped unused, it tells the HTTP side that the application has abandoned the request.
     reply: ReplySender<DbResult<P>>,
 }
 
 impl<A, P> WorkQueue<A, P> {
-    /// Open, for so many kinds of requests, of which at most `backlog` wait.
+    /// Creates an open queue for `kinds` kinds of requests, of which at most `backlog` wait.
     pub fn new(kinds: usize, backlog: usize) -> Self {
         Self { counters: Counters::new(kinds), queue: Queue::new(backlog) }
     }
 
-    /// Puts a request into the queue; what comes of it is owed. If it never comes, the queue was closed first.
+    /// Queues a request and returns the receiver of its result. If the queue closes first, the
+    /// receiver gets none.
     pub fn offer(&self, kind: usize, request: A) -> Result<ReplyReceiver<DbResult<P>>, Refusal> {
         let (reply, answer) = reply_channel();
         self.counters.count_received(kind);
@@ -44,19 +47,19 @@ impl<A, P> WorkQueue<A, P> {
         Ok(answer)
     }
 
-    /// Takes no more requests and turns away the waiting ones.
+    /// Accepts no more requests and rejects those that wait.
     pub fn close(&self) {
         for job in self.queue.close() {
             self.refuse(&job);
         }
     }
 
-    /// How many requests wait.
+    /// Returns the number of requests that wait.
     pub fn length(&self) -> usize {
         self.queue.length()
     }
 
-    /// One worker's life: serves one request after the other until the queue is closed.
+    /// Runs one worker: serves one request after another until the queue is closed.
     pub fn work(&self, mut serve: impl FnMut(usize, &A) -> DbResult<P>) {
         while let Some(job) = self.queue.pop() {
             let _running = self.counters.run();
@@ -88,7 +91,7 @@ impl DbError {
         }
     }
 
-    /// What the client is told. What the database itself says is for the operator.
+    /// Returns the response to the client. The database's own message is only for the operator.
     pub fn answer(&self) -> Response<Body> {
         let (status, line) = match self {
             Self::Cancelled => {

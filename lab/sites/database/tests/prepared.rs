@@ -1,4 +1,5 @@
-//! Statements that were prepared are let go: a server has room for some thousands, of all its clients.
+//! Tests that prepared statements are closed. A server has room for some thousands, shared by all
+//! its clients.
 
 use std::env;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! What becomes of a request: which page is meant, what stands in its way, and the two pages that every application has.
+//! Maps requests to pages, refuses those without a page, and serves the two pages that every
+//! application has.
 
 use std::future::Future;
 
@@ -15,21 +16,21 @@ use crate::respond::{JSON, TEXT, add, respond, text};
 
 /// An application behind a [`Listener`](crate::Listener).
 ///
-/// Beside its own pages it has `/-/stats`, its statistics as JSON, and `/-/health`, both answered at once however long
-/// its queue.
+/// In addition to its own pages, it serves `/-/stats`, its statistics as JSON, and `/-/health`.
+/// Both are answered at once, however long the queue is.
 pub trait Application: Send + Sync + 'static {
-    /// What it has pages for.
+    /// The application's own identifier of a page.
     type Page: Send;
 
-    /// The page at a path, which is matched exactly, and the method that it wants.
+    /// Returns the page at a path, which is matched exactly, and the method that the page allows.
     fn page(path: &str) -> Option<(Self::Page, Method)>;
 
-    /// All pages at a path, for an application that has one for each of several methods.
+    /// Returns all pages at a path, for an application that has one for each of several methods.
     fn pages(path: &str) -> Vec<(Self::Page, Method)> {
         Self::page(path).into_iter().collect()
     }
 
-    /// Answers a request for a page. Dropped when its client leaves.
+    /// Answers a request for a page. The future is dropped when the client leaves.
     fn handle(
         &self,
         page: Self::Page,
@@ -37,25 +38,26 @@ pub trait Application: Send + Sync + 'static {
         body: Bytes,
     ) -> impl Future<Output = Result<Response<Body>, Refusal>> + Send;
 
-    /// What it has done so far.
+    /// Returns the application's statistics.
     fn stats(&self) -> impl Serialize;
 }
 
 /// Why a request is answered without work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The path means nothing.
+    /// No page has the path.
     NoSuchPage,
-    /// The path wants another method.
+    /// The page does not allow the request's method.
     Method {
-        /// One of these.
+        /// The methods that it allows.
         allowed: Vec<Method>,
     },
-    /// It asks for what cannot be, in a line for the person who sent it.
+    /// The parameters are invalid. The text explains it in one line to the person who sent the
+    /// request.
     Invalid(&'static str),
-    /// There is no body to work with.
+    /// The body cannot be used.
     Body(BodyError),
-    /// The queue takes no more.
+    /// The queue is full or closed.
     Busy,
     /// The application closed before the request was done.
     Closing,
@@ -128,7 +130,7 @@ impl Refusal {
         }
     }
 
-    /// One line for the person who sent it.
+    /// Returns one line for the person who sent the request.
     fn words(&self) -> &'static str {
         match self {
             Self::NoSuchPage => "no such page",

@@ -8,25 +8,25 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use tokio::time;
 
-/// The longest body read. (hyper bounds the request line to the same 64 KiB.)
+/// The largest body that is read, in bytes. (hyper bounds the request line to the same 64 KiB.)
 pub const MAX_BODY: usize = 64 * 1024;
 
-/// How long a client may take to send its body.
+/// The time limit for a client to send its body.
 const BODY_TIME: Duration = Duration::from_secs(30);
 
-/// Why there is no body to work with.
+/// Why a body cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyError {
     /// Larger than [`MAX_BODY`].
     TooLarge,
-    /// It did not arrive in time.
+    /// The body did not arrive in time.
     Slow,
-    /// It is no valid HTTP.
+    /// The body is not valid HTTP.
     Broken,
 }
 
 impl BodyError {
-    /// The status it is answered with.
+    /// Returns the status of the response.
     pub(crate) const fn status(self) -> StatusCode {
         match self {
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
@@ -35,7 +35,7 @@ impl BodyError {
         }
     }
 
-    /// One line for the person who sent it.
+    /// Returns one line for the person who sent the body.
     pub(crate) const fn words(self) -> &'static str {
         match self {
             Self::TooLarge => "the body is larger than 64 KiB",
@@ -45,8 +45,8 @@ impl BodyError {
     }
 }
 
-/// Reads a body to its end. That comes before any work: hyper notices a departure only when nothing
-/// is left to read from the client.
+/// Reads a body to its end. This must precede any work, because hyper notices a departure only when
+/// nothing is left to read from the client.
 pub(crate) async fn read(body: Incoming) -> Result<Bytes, BodyError> {
     let whole = time::timeout(BODY_TIME, Limited::new(body, MAX_BODY).collect());
     match whole.await {

@@ -1,8 +1,8 @@
-//! Accepting connections, and letting go of them when the application closes.
+//! Accepts connections, and ends them when the application closes.
 //!
-//! The thread never blocks and does no work of the application's own, so that a departing client is seen
-//! at once, whatever the workers are doing: hyper then drops the future of the exchange, and with it
-//! whatever a worker's answer would have gone to.
+//! The thread never blocks and does no work for the application, so that it sees the departure of a
+//! client at once, whatever the workers are doing. hyper then drops the future of the exchange, and
+//! with it the receiver of the worker's answer.
 
 use std::convert::Infallible;
 use std::io;
@@ -25,29 +25,30 @@ use tokio::time;
 
 use crate::application::{Application, answer};
 
-/// What an answer carries: it is made before it is written.
+/// The body of a response, complete before it is written.
 pub type Body = Full<Bytes>;
 
-/// How long a connection may take over the head of its next request. Longer than a visitor thinks,
-/// so that a kept connection is not closed under a request just sent.
+/// The time limit of a connection for the head of its next request. It is longer than a visitor's
+/// think time, so that a kept connection is not closed under a request just sent.
 const IDLE: Duration = Duration::from_secs(120);
 
-/// How long open connections may take to end when the application closes: the second that running work
-/// has, and one to write the answers.
+/// The time limit for open connections to end when the application closes: the second that running
+/// work has, and one to write the answers.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// After a failed accept; most often the process is out of file descriptors, and trying again at
-/// once would only spin.
+/// The pause after a failed accept. Usually the process is out of file descriptors, and an
+/// immediate retry would only spin.
 const RECOVER: Duration = Duration::from_millis(10);
 
-/// The whole life of the HTTP thread. Says through `ready` whether it could start.
+/// Runs the HTTP thread until the application closes. Reports through `ready` whether it could
+/// start.
 pub(crate) fn run<A: Application>(
     listener: net::TcpListener,
     application: Arc<A>,
     closing: watch::Receiver<()>,
     ready: &SyncSender<io::Result<()>>,
 ) {
-    // Whoever started us waits for the word; if not, the listener is closing already.
+    // The caller waits for this result. If it does not, the listener is already closing.
     let say = |word| drop(ready.send(word));
     match event_loop(listener) {
         Ok((runtime, listener)) => {
@@ -87,17 +88,18 @@ async fn serve<A: Application>(
     }
     drop(listener);
     let ended = async { while connections.join_next().await.is_some() {} };
-    // Whoever is not done by then is cut off when the set is dropped.
+    // Connections that are still open are cut off when the set is dropped.
     let _ = time::timeout(FAREWELL, ended).await;
 }
 
-/// One connection to its end. Its errors are departures of clients, which the exchange counts.
+/// Serves one connection to its end. Its errors are departures of clients, which the exchange
+/// counts.
 async fn talk<A: Application>(
     stream: TcpStream,
     application: Arc<A>,
     mut closing: watch::Receiver<()>,
 ) {
-    // Without it the kernel may hold the last small packet of an answer back.
+    // Without this option, the kernel may hold back the last small packet of an answer.
     let _ = stream.set_nodelay(true);
     let service =
         service_fn(async |request| Ok::<_, Infallible>(answer(&*application, request).await));

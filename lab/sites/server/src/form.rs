@@ -1,7 +1,8 @@
 //! Names and values of a query or a form body (`application/x-www-form-urlencoded`).
 //!
-//! Tolerant, as the URL standard's form parser is: a broken escape stands for itself, bytes that
-//! are not UTF-8 become the replacement character, a missing `=` is an empty value.
+//! Parsing is tolerant, like that of the URL standard's form parser: a broken escape stands for
+//! itself, bytes that are not UTF-8 become the replacement character, and a missing `=` is an empty
+//! value.
 
 /// The fields of one request, query first.
 #[derive(Debug, Default)]
@@ -10,23 +11,23 @@ pub struct Form {
 }
 
 impl Form {
-    /// The fields of `query`, then those of `body`.
+    /// Reads the fields of `query`, then those of `body`.
     pub fn read(query: &str, body: &[u8]) -> Self {
         let parts = [query.as_bytes(), body].into_iter().flat_map(|text| text.split(is(b'&')));
         Self { fields: parts.filter(|part| !part.is_empty()).map(field).collect() }
     }
 
-    /// The first value of `name`.
+    /// Returns the first value of `name`.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.all(name).next()
     }
 
-    /// The name of every field, in the order sent.
+    /// Returns the name of every field, in the order sent.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.fields.iter().map(|(name, _)| name.as_str())
     }
 
-    /// Every value of `name`, in the order sent.
+    /// Returns every value of `name`, in the order sent.
     pub fn all(&self, name: &str) -> impl Iterator<Item = &str> {
         self.fields.iter().filter(move |(own, _)| own == name).map(|(_, value)| value.as_str())
     }
@@ -57,7 +58,7 @@ fn decoded(text: &[u8]) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The byte that the next two hexadecimal digits stand for.
+/// Returns the byte that the next two hexadecimal digits encode.
 fn escaped(text: &[u8]) -> Option<u8> {
     let digit = |at: usize| char::from(*text.get(at)?).to_digit(16);
     u8::try_from(digit(0)? * 16 + digit(1)?).ok()

@@ -1,8 +1,9 @@
-//! An ordinary HTTP server, which the applications under test share.
+//! An ordinary HTTP server, shared by the applications under test.
 //!
-//! One thread reads requests and writes answers ([`Listener`]); which pages there are, and what they say, is the
-//! application's ([`Application`]). Work waits in one bounded first-come-first-served [`Queue`] for a fixed number of
-//! workers, which are the application's too. There is nothing clever about overload here: that belongs in front.
+//! One thread reads requests and writes answers ([`Listener`]). The application defines its pages
+//! and their content ([`Application`]). Work waits in one bounded first-come-first-served [`Queue`]
+//! for a fixed number of workers, which also belong to the application. The server has no overload
+//! control of its own: that is the task of the gateway in front of it.
 #![forbid(unsafe_code)]
 
 mod application;

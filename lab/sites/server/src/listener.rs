@@ -12,32 +12,33 @@ use tokio::sync::watch;
 use crate::application::Application;
 use crate::connection;
 
-/// Connections the kernel may hold for us before we accept them. Larger than any queue of ours, so
-/// that a crowd is refused by an answer of the application and not by lost packets.
+/// The number of connections that the kernel may hold before they are accepted. It is larger than
+/// any queue of the applications, so that excess requests are rejected by a response of the
+/// application and not by lost packets.
 const KERNEL_BACKLOG: i32 = 4096;
 
 /// Why a listener cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// The address is taken, forbidden or not of this machine.
+    /// The address is taken, forbidden, or not on this machine.
     #[error("cannot listen on {address}: {cause}")]
     Bind {
-        /// The address asked for.
+        /// The requested address.
         address: SocketAddr,
-        /// What the operating system says.
+        /// The operating system's error.
         cause: io::Error,
     },
-    /// The operating system gives no thread or event loop.
+    /// The operating system provides no thread or event loop.
     #[error("the operating system does not provide {what}: {cause}")]
     System {
-        /// What was asked of it.
+        /// The missing resource.
         what: &'static str,
-        /// What it says.
+        /// The operating system's error.
         cause: io::Error,
     },
 }
 
-/// A socket that listens; nobody is served before [`Listener::open`].
+/// A listening socket. It serves requests only after [`Listener::open`].
 #[derive(Debug)]
 pub struct Listener {
     address: SocketAddr,
@@ -48,21 +49,22 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Takes the address. Port 0 takes a free one.
+    /// Binds the address. Port 0 takes a free port.
     pub fn listen(address: SocketAddr) -> Result<Self, ListenError> {
         let (socket, address) =
             bind(address).map_err(|cause| ListenError::Bind { address, cause })?;
         Ok(Self { address, socket: Some(socket), open: None, thread: None })
     }
 
-    /// Where it listens, with the port it got.
+    /// Returns the address it listens on, with the actual port.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Starts the thread `name` that serves with `application`; once. It makes its event loop
-    /// itself: one made here and not used could not be dropped by a caller that runs in an event
-    /// loop of its own.
+    /// Starts the thread `name`, which serves with `application`. A second call does nothing.
+    ///
+    /// The thread creates its event loop itself. An event loop created here and left unused could
+    /// not be dropped by a caller that runs in its own event loop.
     pub fn open(
         &mut self,
         name: &str,
@@ -80,7 +82,8 @@ impl Listener {
         word.map_err(|cause| ListenError::System { what: "an event loop", cause })
     }
 
-    /// Takes no more connections, and lets those there are end; dropping the listener waits for them.
+    /// Accepts no more connections and lets the open ones end. Dropping the listener waits for
+    /// them.
     pub fn close(&mut self) {
         self.open = None;
     }
@@ -90,7 +93,8 @@ impl Drop for Listener {
     fn drop(&mut self) {
         self.close();
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked has said so on stderr; there is nothing left to stop in it.
+            // A thread that panicked has reported it on stderr; there is nothing left to stop in
+            // it.
             let _ = thread.join();
         }
     }
@@ -98,7 +102,8 @@ impl Drop for Listener {
 
 fn bind(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
-    // An application that has just stopped leaves the port in a state that would refuse the next.
+    // An application that has just stopped leaves the port in a state that would block the next
+    // bind.
     socket.set_reuse_address(true)?;
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;

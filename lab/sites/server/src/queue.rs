@@ -1,8 +1,8 @@
 //! The bounded first-come-first-served queue between the HTTP thread and the workers.
 //!
-//! States: open, then closed for ever. Locks: one mutex around the waiting items and the state,
-//! held for a few instructions; the condition variable says that an item or the closing is there.
-//! The HTTP thread never waits: a full queue is an answer.
+//! The queue is first open, then closed permanently. One mutex protects the waiting items and the
+//! state, and is held for a few instructions. The condition variable signals a new item or the
+//! closing. The HTTP thread never waits: it answers at once if the queue is full.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -22,13 +22,13 @@ struct QueueState<T> {
 }
 
 impl<T> Queue<T> {
-    /// An open queue in which at most `capacity` items wait.
+    /// Returns an open queue in which at most `capacity` items wait.
     pub fn new(capacity: usize) -> Self {
         let state = QueueState { items: VecDeque::new(), is_closed: false };
         Self { state: Mutex::new(state), changed: Condvar::new(), capacity }
     }
 
-    /// Adds `item` at the end; gives it back if the queue is full or closed.
+    /// Adds `item` at the end, or returns it if the queue is full or closed.
     pub fn push(&self, item: T) -> Result<(), T> {
         let mut state = self.lock();
         if state.is_closed || state.items.len() >= self.capacity {
@@ -46,7 +46,7 @@ impl<T> Queue<T> {
         state.unwrap_or_else(PoisonError::into_inner).items.pop_front()
     }
 
-    /// Closes the queue and gives back what was still waiting.
+    /// Closes the queue and returns the items that were still waiting.
     pub fn close(&self) -> VecDeque<T> {
         let mut state = self.lock();
         state.is_closed = true;
@@ -54,12 +54,12 @@ impl<T> Queue<T> {
         std::mem::take(&mut state.items)
     }
 
-    /// How many items wait.
+    /// Returns the number of items that wait.
     pub fn length(&self) -> usize {
         self.lock().items.len()
     }
 
-    /// Poison is ignored: every change under the lock is a single step.
+    /// Locks the state. Poison is ignored, because every change under the lock is a single step.
     fn lock(&self) -> MutexGuard<'_, QueueState<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! A client who waits for its answer, and the worker who owes it.
+//! The channel for one answer, from a worker to a client that waits for it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -6,28 +6,32 @@ use std::time::Instant;
 
 use tokio::sync::oneshot;
 
-/// The worker's side. Dropped unused, it tells the client's that the application gave the request up.
+/// The worker's side. Dropped unused, it tells the client's side that the application has abandoned
+/// the request.
 #[derive(Debug)]
 pub struct ReplySender<T> {
     answer: oneshot::Sender<T>,
     left: Arc<OnceLock<Instant>>,
 }
 
-/// The client's side, before anybody waits.
+/// The client's side, before the client waits.
 #[derive(Debug)]
 pub struct ReplyReceiver<T> {
     answer: oneshot::Receiver<T>,
     left: Arc<OnceLock<Instant>>,
 }
 
-/// Dropped before the answer came, it counts a departure; what becomes of the work is the application's.
+/// A client that waits for its answer.
+///
+/// Dropped before the answer came, it counts a departure; the application decides what becomes of
+/// the work.
 pub struct PendingReply<'a, T> {
     receiver: ReplyReceiver<T>,
     departures: &'a AtomicU64,
     is_over: bool,
 }
 
-/// Both sides of one request.
+/// Returns both sides of one request.
 pub fn reply_channel<T>() -> (ReplySender<T>, ReplyReceiver<T>) {
     let (sender, receiver) = oneshot::channel();
     let left = Arc::default();
@@ -38,25 +42,26 @@ pub fn reply_channel<T>() -> (ReplySender<T>, ReplyReceiver<T>) {
 }
 
 impl<T> ReplySender<T> {
-    /// Answers; if the client is not there any more, since when. (If the application has closed, since now.)
+    /// Sends the answer. If the client has left, returns the time since when. (If the application
+    /// has closed, that is now.)
     pub fn send(self, answer: T) -> Option<Instant> {
         let lost = self.answer.send(answer).is_err();
         lost.then(|| self.left.get().copied().unwrap_or_else(Instant::now))
     }
 
-    /// When the client left, if it has.
+    /// Returns when the client left, if it has.
     pub fn left(&self) -> Option<Instant> {
         self.left.get().copied()
     }
 }
 
 impl<'a, T> PendingReply<'a, T> {
-    /// For what a worker will send.
+    /// Creates the client's wait for the answer of a worker.
     pub fn new(receiver: ReplyReceiver<T>, departures: &'a AtomicU64) -> Self {
         Self { receiver, departures, is_over: false }
     }
 
-    /// The answer; `None` if the application has closed before it was there.
+    /// Waits for the answer; `None` if the application has closed before there was one.
     pub async fn answer(mut self) -> Option<T> {
         let answer = (&mut self.receiver.answer).await;
         self.is_over = true;
@@ -67,7 +72,8 @@ impl<'a, T> PendingReply<'a, T> {
 impl<T> Drop for PendingReply<'_, T> {
     fn drop(&mut self) {
         if !self.is_over {
-            // Before it is counted, so that who sees the count knows that workers see it.
+            // Set before the departure is counted, so that a reader of the count knows that workers
+            // see it.
             let _first = self.receiver.left.set(Instant::now());
             self.receiver.answer.close();
             self.departures.fetch_add(1, Ordering::Relaxed);

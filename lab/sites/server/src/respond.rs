@@ -1,4 +1,4 @@
-//! Responses, as both applications write them.
+//! Responses of all applications.
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
@@ -7,19 +7,19 @@ use http_body_util::Full;
 
 use crate::Body;
 
-/// A page.
+/// The content type of a page.
 pub const HTML: &str = "text/html; charset=utf-8";
-/// Statistics, and what programs read.
+/// The content type of statistics, and of other responses for programs.
 pub const JSON: &str = "application/json";
-/// One line for a person.
+/// The content type of one line for a person.
 pub(crate) const TEXT: &str = "text/plain; charset=utf-8";
 
-/// One line of text.
+/// Returns a response of one line of text.
 pub fn text(status: StatusCode, line: &str) -> Response<Body> {
     respond(status, TEXT, format!("{line}\n"))
 }
 
-/// A whole response.
+/// Returns a complete response.
 pub fn respond(status: StatusCode, kind: &str, body: impl Into<Bytes>) -> Response<Body> {
     let mut response = Response::new(Full::new(body.into()));
     *response.status_mut() = status;
@@ -29,7 +29,7 @@ pub fn respond(status: StatusCode, kind: &str, body: impl Into<Bytes>) -> Respon
     response
 }
 
-/// Adds a header whose value we wrote ourselves; one that HTTP cannot carry is left out.
+/// Adds a header whose value this program wrote. A value that HTTP cannot carry is omitted.
 pub fn add(response: &mut Response<Body>, name: HeaderName, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
         response.headers_mut().insert(name, value);

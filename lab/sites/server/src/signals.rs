@@ -5,7 +5,7 @@ use std::io;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Both, caught from the moment that this is made.
+/// Both signals, SIGINT and SIGTERM, caught from the creation of this value on.
 #[derive(Debug)]
 pub struct Signals {
     interrupt: Signal,
@@ -13,11 +13,12 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// To be made before a server says that it listens, so that no signal finds the default handler.
+    /// Catches the signals. Call it before a server reports that it listens, so that no signal
+    /// finds the default handler.
     ///
     /// # Errors
     ///
-    /// If the operating system lets nobody wait for signals.
+    /// Returns an error if the operating system does not let the program wait for signals.
     pub fn caught(runtime: &Runtime) -> io::Result<Self> {
         let _entered = runtime.enter();
         Ok(Self {
@@ -26,7 +27,7 @@ impl Signals {
         })
     }
 
-    /// The first of them.
+    /// Waits for the first signal.
     pub async fn first(mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}

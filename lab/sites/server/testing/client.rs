@@ -1,10 +1,12 @@
-//! The smallest HTTP client that can do what the tests need: keep a cookie, and leave. Both sites' tests include it.
+//! A minimal HTTP client for tests: it keeps a cookie, and can leave. The tests of each site
+//! include it.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// Far beyond anything a test waits for, so that a hanging server fails instead of hanging.
+/// A read timeout far beyond anything a test waits for, so that a hanging server fails the test
+/// instead of hanging it.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// One visitor.
@@ -13,7 +15,7 @@ pub(crate) struct Client {
     pub(crate) sid: Option<String>,
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
@@ -21,7 +23,7 @@ pub(crate) struct Reply {
     pub(crate) body: String,
 }
 
-/// A request on its way; dropping it is leaving.
+/// A request whose response is pending. Dropping it disconnects the client.
 pub(crate) struct Pending(TcpStream);
 
 impl Client {
@@ -33,7 +35,7 @@ impl Client {
         Self { address, sid: Some(sid.to_owned()) }
     }
 
-    /// Sends without waiting. `extra` is whole header lines.
+    /// Sends a request without waiting. `extra` is complete header lines.
     pub(crate) fn send(&self, method: &str, target: &str, extra: &str, body: &str) -> Pending {
         let cookie = self.sid.as_ref().map(|sid| format!("Cookie: a=b; sid={sid}\r\n"));
         let head = format!(
@@ -44,7 +46,7 @@ impl Client {
         );
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        // The server may refuse before it has read everything; what counts then is its answer.
+        // The server may refuse before it has read everything; only its answer matters then.
         let _ = stream.write_all((head + body).as_bytes());
         Pending(stream)
     }
@@ -57,7 +59,7 @@ impl Client {
         self.exchange("POST", target, "", body)
     }
 
-    /// Sends, waits, and keeps the cookie.
+    /// Sends a request, waits for the response, and keeps its cookie.
     pub(crate) fn exchange(
         &mut self,
         method: &str,

@@ -1,4 +1,4 @@
-//! A site as a program of its own. The sites' tests include it.
+//! A site as a separate program. The tests of each site include it.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Starts it, and waits for the line with its address.
+    /// Starts the program, and waits for the line with its address.
     pub(crate) fn start(command: &mut Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();

@@ -1,7 +1,8 @@
-//! What the HTTP thread and the workers share: the queue between them, the totals, the closing.
+//! The state that the HTTP thread and the workers share: the queue between them, the totals, and
+//! the closing.
 //!
-//! Ownership: one `AppState` in an `Arc` per shop. The HTTP thread pushes, the workers pop, anybody
-//! counts; closing happens once and is never undone.
+//! Each shop has one `AppState` in an `Arc`. The HTTP thread pushes, the workers pop, and any
+//! thread counts. Closing is permanent.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -13,7 +14,7 @@ use crate::request::ParsedRequest;
 use crate::store::Answer;
 use crate::{Options, Stage, Stats};
 
-/// How long work that is running when the shop closes may go on.
+/// The time that running work may continue after the shop closes.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// A request on its way to a worker.
@@ -21,22 +22,22 @@ const GRACE: Duration = Duration::from_secs(1);
 pub(crate) struct Job {
     pub(crate) request: ParsedRequest,
     /// Closed as soon as the client has left. Dropped unused, it tells the HTTP side that the shop
-    /// gave the request up.
+    /// has abandoned the request.
     pub(crate) reply: ReplySender<Answer>,
 }
 
-/// A running shop as its threads see it.
+/// The state of a running shop that all its threads use.
 #[derive(Debug)]
 pub(crate) struct AppState {
     pub(crate) options: Options,
     pub(crate) counters: Counters,
     pub(crate) queue: Queue<Job>,
-    /// When work still running is broken off; set on closing.
+    /// The time at which work still running is aborted; set on closing.
     abort_at: OnceLock<Instant>,
 }
 
 impl AppState {
-    /// The state of an open shop whose database holds `orders` already.
+    /// Creates the state of an open shop whose database already holds `orders`.
     pub(crate) fn new(options: Options, orders: u64) -> Self {
         Self {
             queue: Queue::new(options.backlog),
@@ -46,8 +47,8 @@ impl AppState {
         }
     }
 
-    /// Puts a request into the queue; the answer comes through the receiver. The sender dropped
-    /// without an answer means that the shop closed first.
+    /// Queues a request and returns the receiver of its answer. If the shop closes first, the
+    /// sender is dropped without an answer.
     pub(crate) fn offer(&self, request: ParsedRequest) -> Result<ReplyReceiver<Answer>, Refusal> {
         let (reply, answer) = reply_channel();
         self.counters.count_received(request.stage);
@@ -55,7 +56,8 @@ impl AppState {
         Ok(answer)
     }
 
-    /// Takes no more requests, turns away the waiting ones, and gives the running ones a moment.
+    /// Accepts no more requests, rejects those that wait, and lets the running ones continue for
+    /// [`GRACE`].
     pub(crate) fn close(&self) {
         self.abort_at.get_or_init(|| Instant::now() + GRACE);
         for job in self.queue.close() {
@@ -63,12 +65,12 @@ impl AppState {
         }
     }
 
-    /// Whether running work must be broken off now.
+    /// Returns whether running work must be aborted now.
     pub(crate) fn must_abort(&self) -> bool {
         self.abort_at.get().is_some_and(|at| Instant::now() >= *at)
     }
 
-    /// A reading of everything.
+    /// Returns a reading of all statistics.
     pub(crate) fn read_stats(&self) -> Stats {
         let stages = Stage::ALL.map(|stage| (stage, self.counters.stage(stage)));
         Stats {

@@ -1,7 +1,7 @@
 //! The running totals behind [`Stats`](crate::Stats).
 //!
-//! Shared by the HTTP thread and all workers, so every one is an atomic. They order nothing:
-//! `Relaxed` throughout, and a reading is a set of numbers each true at some moment.
+//! The HTTP thread and all workers share the totals, so every total is an atomic. The atomics order
+//! nothing: they use `Relaxed` throughout, and in a reading each number is true at some moment.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
@@ -11,17 +11,17 @@ use crate::{Stage, StageStats};
 /// How a request that was received ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Outcome {
-    /// Never queued, or thrown out of the queue when the shop closed.
+    /// Never queued, or removed from the queue when the shop closed.
     Refused,
     /// Taken from the queue after its client had left, and dropped.
     Skipped,
-    /// Its worker was busy for so long and the client took the answer.
+    /// Answered before the client left; its worker was busy for this time.
     Answered(Duration),
-    /// Its worker was busy for so long and nobody took the answer.
+    /// Answered after the client had left, or aborted; its worker was busy for this time.
     Wasted(Duration),
 }
 
-/// Everything that is counted.
+/// All totals of a shop.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     stages: [StageCounters; Stage::ALL.len()],
@@ -43,8 +43,8 @@ struct StageCounters {
 }
 
 impl Counters {
-    /// Totals of a shop whose database already holds `orders`. The number is kept here from then
-    /// on, because statistics must be had while the database is the bottleneck.
+    /// Creates the totals of a shop whose database already holds `orders`. From then on the number
+    /// is kept here, because statistics must be available while the database is the bottleneck.
     pub(crate) fn new(orders: u64) -> Self {
         Self { orders: AtomicU64::new(orders), ..Self::default() }
     }
@@ -71,7 +71,7 @@ impl Counters {
         self.of(stage).failed.fetch_add(1, Relaxed);
     }
 
-    /// For whoever sees a client depart.
+    /// Returns the counter of departed clients, for the component that detects them.
     pub(crate) const fn departures(&self) -> &AtomicU64 {
         &self.departed
     }
@@ -86,7 +86,7 @@ impl Counters {
         Running(&self.running)
     }
 
-    /// A reading of one stage.
+    /// Returns a reading of one stage.
     pub(crate) fn stage(&self, stage: Stage) -> StageStats {
         let counters = self.of(stage);
         StageStats {
@@ -101,17 +101,17 @@ impl Counters {
         }
     }
 
-    /// Workers running now.
+    /// Returns the number of workers that run now.
     pub(crate) fn running_now(&self) -> usize {
         self.running.load(Relaxed)
     }
 
-    /// Clients departed so far.
+    /// Returns the number of clients that have departed so far.
     pub(crate) fn departed_so_far(&self) -> u64 {
         self.departed.load(Relaxed)
     }
 
-    /// Orders committed so far.
+    /// Returns the number of orders committed so far.
     pub(crate) fn orders_so_far(&self) -> u64 {
         self.orders.load(Relaxed)
     }
@@ -121,7 +121,7 @@ impl Counters {
     }
 }
 
-/// One running worker.
+/// A guard that counts one worker as running.
 #[derive(Debug)]
 pub(crate) struct Running<'a>(&'a AtomicUsize);
 

@@ -1,23 +1,23 @@
-//! Why a shop could not start, or its orders not be read.
+//! Errors of starting a shop and of reading its orders.
 
 use std::io;
 use std::path::PathBuf;
 
 use bywash_site::ListenError;
 
-/// Everything that can go wrong outside a request. The message carries the cause.
+/// An error outside a request. The message includes the cause.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShopError {
-    /// The address is taken, or the operating system gives no thread or event loop for it.
+    /// The address is taken, or the operating system provides no thread or event loop for it.
     #[error("{0}")]
     Listen(#[from] ListenError),
-    /// The file cannot be opened, is no database, or SQLite failed on it.
+    /// The file cannot be opened, is not a database, or SQLite failed on it.
     #[error("cannot use the database {}: {cause}", path.display())]
     Database {
-        /// The file asked for.
+        /// The file of the database.
         path: PathBuf,
-        /// What SQLite says.
+        /// SQLite's error.
         cause: rusqlite::Error,
     },
     /// The file is a database, but not one whose tables this version knows.
@@ -27,28 +27,29 @@ pub enum ShopError {
         expected
     )]
     Schema {
-        /// The file asked for.
+        /// The file of the database.
         path: PathBuf,
-        /// The `user_version` it carries.
+        /// The `user_version` of the file.
         found: i64,
-        /// The `user_version` this shop writes.
+        /// The `user_version` that this shop writes.
         expected: i64,
     },
-    /// A value outside its range.
+    /// A value is outside its range.
     #[error("{0}")]
     Option(&'static str),
-    /// The operating system gives no thread or random numbers.
+    /// The operating system provides no thread or random numbers.
     #[error("the operating system does not provide {what}: {cause}")]
     System {
-        /// What was asked of it.
+        /// The missing resource.
         what: &'static str,
-        /// What it says.
+        /// The operating system's error.
         cause: io::Error,
     },
 }
 
 impl ShopError {
-    /// For `map_err`: the operating system refused `what`.
+    /// Returns a function for `map_err` that reports `what` as not provided by the operating
+    /// system.
     pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |cause| Self::System { what, cause }
     }

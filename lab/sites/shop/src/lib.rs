@@ -1,17 +1,17 @@
 //! The shop of paper 1 (LIFO-Pri): the application that the laboratory overloads.
 //!
-//! Eight stages over real HTTP/1.1 and a real SQLite file: main, browse, search, details, login,
-//! shipping, payment, confirm. A confirmed order *is* a committed row, so what an experiment
-//! earned can be counted afterwards without believing anybody's log.
+//! The shop has eight stages over real HTTP/1.1 and a real SQLite file: main, browse, search,
+//! details, login, shipping, payment, confirm. A confirmed order *is* a committed row, so the
+//! orders of an experiment can be counted afterwards without relying on a log.
 //!
-//! It is an ordinary server on purpose. A fixed number of worker threads take requests from one
-//! bounded first-come-first-served queue, as a process pool behind a listen backlog does; when the
-//! queue is full the answer is 503. It does nothing clever about overload, because what is clever
-//! belongs in front of it. By default it even works on for clients who have left, as CGI did;
-//! [`Options::notice_close`] makes it the better citizen.
+//! The shop is deliberately an ordinary server. A fixed number of worker threads take requests from
+//! one bounded first-come-first-served queue, like a process pool behind a listen backlog. When the
+//! queue is full, the answer is 503. The shop has no overload control, because that is the task of
+//! the gateway in front of it. By default it even continues to work for clients that have left, as
+//! CGI did; [`Options::notice_close`] makes it stop.
 //!
-//! How long a request occupies its worker comes with the request (`shop-demand-us`, see
-//! [`DEMAND_HEADER`]), so that two shops under comparison are given identical work.
+//! The service time of a request comes with the request (`shop-demand-us`, see [`DEMAND_HEADER`]),
+//! so that two shops under comparison get identical work.
 
 mod app_state;
 mod counters;

@@ -1,4 +1,4 @@
-//! What the operator of a shop may choose.
+//! The options of a shop.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -7,38 +7,38 @@ use std::time::Duration;
 use crate::request::MAX_DEMAND;
 use crate::{ShopError, Stage};
 
-/// More threads than this is a typing error, not a capacity.
+/// The largest number of workers: a larger one is a typing error, not a capacity.
 const MAX_WORKERS: usize = 1024;
 
-/// The capacity of a shop and where it lives.
+/// The capacity, address and database of a shop.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where to listen; port 0 takes a free one, see [`crate::Shop::address`].
+    /// The address to listen on. Port 0 takes a free port, see [`crate::Shop::address`].
     pub listen: SocketAddr,
-    /// The SQLite file. It is made if missing; orders of earlier runs stay.
+    /// The SQLite file. It is created if missing; the orders of earlier runs are kept.
     pub database: PathBuf,
-    /// How many requests run at a time, 1 to 1024.
+    /// The number of requests that run at a time, 1 to 1024.
     pub workers: usize,
-    /// How many requests may wait for a worker, at least 1. Default 511, the listen backlog of the
-    /// servers of the seed's time.
+    /// The number of requests that may wait for a worker, at least 1. The default is 511, the
+    /// listen backlog of servers at the time of paper 1.
     pub backlog: usize,
     /// Whether work stops when its client has left. Off by default: a plain application does not
-    /// look at the socket until it writes to it.
+    /// check the socket until it writes to it.
     pub notice_close: bool,
-    /// How a request occupies its worker.
+    /// The way in which a request occupies its worker.
     pub burn: Burn,
-    /// The demand of a request that brings none, by [`Stage::index`]; at most [`MAX_DEMAND`] each.
+    /// The demand of a request that sets none, by [`Stage::index`]; at most [`MAX_DEMAND`] each.
     pub demand: [Duration; Stage::ALL.len()],
 }
 
-/// How a request occupies its worker for the length of its demand.
+/// The way in which a request occupies its worker for the length of its demand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Burn {
-    /// By waiting: the capacity is the number of workers, whatever the machine.
+    /// The worker waits: the capacity is the number of workers on any machine.
     #[default]
     Timer,
-    /// By spinning until the thread has had that much CPU time: the capacity is the machine's, and
-    /// running many requests at once makes each of them slower.
+    /// The worker spins until its thread has used that much CPU time. The capacity is the
+    /// machine's, and running many requests at once makes each of them slower.
     Cpu,
 }
 
@@ -57,7 +57,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Refuses what could not work rather than guessing what was meant.
+    /// Checks that the options can work.
     pub(crate) fn check(&self) -> Result<(), ShopError> {
         if !(1..=MAX_WORKERS).contains(&self.workers) {
             return Err(ShopError::Option("workers must be from 1 to 1024"));

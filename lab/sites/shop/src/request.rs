@@ -1,6 +1,6 @@
-//! What one request asks of the shop, read from its head and body before it may queue.
+//! Parses the head and the body of a request before it may queue.
 //!
-//! Everything a client can send is bounded and checked here; past this point there are only typed
+//! Everything that a client sends is bounded and checked here. After that there are only typed
 //! values.
 
 use std::time::Duration;
@@ -10,10 +10,10 @@ use http::header::HeaderMap;
 
 use crate::Stage;
 
-/// Carries the service demand of a request in whole microseconds, at most [`MAX_DEMAND`].
+/// The header with the service demand of a request, in whole microseconds, at most [`MAX_DEMAND`].
 pub const DEMAND_HEADER: &str = "shop-demand-us";
 
-/// Carries a mark of the client's own that is stored with the order: 1 to 64 characters of
+/// The header with the client's own mark, which is stored with the order: 1 to 64 characters of
 /// `A-Z a-z 0-9 _ -`.
 pub const ORDER_TAG_HEADER: &str = "shop-order-tag";
 
@@ -28,21 +28,21 @@ const ORDER_TAG: Refusal =
 /// The longest order tag in characters.
 const MAX_TAG: usize = 64;
 
-/// A request that may queue.
+/// A parsed request, ready to queue.
 #[derive(Debug)]
 pub(crate) struct ParsedRequest {
     pub(crate) stage: Stage,
-    /// What the client wants done, unless it left that to the shop.
+    /// The service demand; `None` leaves it to the shop.
     pub(crate) demand: Option<Duration>,
-    /// The session the client claims; the store knows whether it exists.
+    /// The session that the client claims. The store checks whether it exists.
     pub(crate) sid: Option<Sid>,
     pub(crate) order_tag: Option<String>,
-    /// Query and body.
+    /// The fields of the query and the body.
     pub(crate) form: Form,
 }
 
 impl ParsedRequest {
-    /// Reads a request for `stage`; refuses a demand or a tag that is not what it should be.
+    /// Parses a request for `stage`; refuses an invalid demand or tag.
     pub(crate) fn read(
         stage: Stage,
         head: &http::request::Parts,

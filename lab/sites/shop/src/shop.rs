@@ -26,7 +26,7 @@ impl Shop {
         let listener = Listener::listen(options.listen)?;
         let (stores, orders) = Store::open_all(&options.database, options.workers)?;
         let state = Arc::new(AppState::new(options, orders));
-        // From here on a failure drops the shop, which stops the threads started so far.
+        // A later failure drops the shop, which stops the threads started so far.
         let mut shop = Self { state, listener, threads: Vec::new() };
         for store in stores {
             let state = Arc::clone(&shop.state);
@@ -36,17 +36,17 @@ impl Shop {
         Ok(shop)
     }
 
-    /// Where it listens, with the port it got.
+    /// Returns the address it listens on, with the actual port.
     pub fn address(&self) -> SocketAddr {
         self.listener.address()
     }
 
-    /// What it has done so far.
+    /// Returns the statistics so far.
     pub fn stats(&self) -> Stats {
         self.state.read_stats()
     }
 
-    /// Stops and joins every thread, within a few seconds: waiting requests are refused, running
+    /// Stops and joins every thread, within a few seconds. Waiting requests are refused; running
     /// ones have one second to end. Dropping the shop does the same.
     pub fn stop(self) {
         drop(self);
@@ -64,7 +64,8 @@ impl Drop for Shop {
         self.state.close();
         self.listener.close();
         for thread in self.threads.drain(..) {
-            // A thread that panicked has said so on stderr; there is nothing left to stop in it.
+            // A thread that panicked has reported it on stderr; there is nothing left to stop in
+            // it.
             let _ = thread.join();
         }
     }

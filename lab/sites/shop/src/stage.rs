@@ -1,32 +1,32 @@
-//! The eight stages of a visit, in the order in which a buyer walks them.
+//! The eight stages of a visit, in the order in which a buyer visits them.
 
 use http::Method;
 use serde::Serialize;
 
-/// One stage of a visit; each is one route.
+/// One stage of a visit. Each stage is one route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stage {
     /// `GET /`: the front page.
     Main,
-    /// `GET /browse`: a shelf, optionally `?category=`.
+    /// `GET /browse`: a list of products, optionally `?category=`.
     Browse,
     /// `GET /search?q=`: products whose name contains the words.
     Search,
     /// `GET /details?id=`: one product, which goes into the cart.
     Details,
-    /// `POST /login`: the session gets a customer.
+    /// `POST /login`: sets the session's customer.
     Login,
-    /// `POST /shipping`: the session gets an address.
+    /// `POST /shipping`: sets the session's address.
     Shipping,
-    /// `POST /payment`: the session gets a payment reference.
+    /// `POST /payment`: sets the session's payment reference.
     Payment,
-    /// `POST /confirm`: the cart becomes an order.
+    /// `POST /confirm`: turns the cart into an order.
     Confirm,
 }
 
 impl Stage {
-    /// Every stage, in walking order; `ALL[stage.index()] == stage`.
+    /// Every stage, in the order of a visit; `ALL[stage.index()] == stage`.
     pub const ALL: [Self; 8] = [
         Self::Main,
         Self::Browse,
@@ -38,12 +38,13 @@ impl Stage {
         Self::Confirm,
     ];
 
-    /// The place of the stage in [`Stage::ALL`], which is also its place in `Options::demand`.
+    /// Returns the index of the stage in [`Stage::ALL`], which is also its index in
+    /// `Options::demand`.
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// The name in the statistics.
+    /// Returns the stage's name in the statistics.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Main => "main",
@@ -57,7 +58,7 @@ impl Stage {
         }
     }
 
-    /// The path of its route.
+    /// Returns the path of the stage's route.
     pub const fn path(self) -> &'static str {
         match self {
             Self::Main => "/",
@@ -71,7 +72,7 @@ impl Stage {
         }
     }
 
-    /// The method of its route: browsing reads, buying writes.
+    /// Returns the method of the stage's route: browsing reads, buying writes.
     pub const fn method(self) -> Method {
         match self {
             Self::Main | Self::Browse | Self::Search | Self::Details => Method::GET,
@@ -79,7 +80,7 @@ impl Stage {
         }
     }
 
-    /// The stage at `path`.
+    /// Returns the stage at `path`.
     pub fn at(path: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|stage| stage.path() == path)
     }

@@ -1,11 +1,11 @@
-//! The products: generated once, read by the browsing stages.
+//! The products. They are generated once, and the browsing stages read them.
 
 use bywash_site::Sid;
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
 use super::{Cents, Page, StageResult, Store};
 
-/// What `/details` shows when it is not asked for a product.
+/// The product that `/details` shows if the request names none.
 const PRODUCT_OF_THE_DAY: i64 = 1;
 
 const MAKES: [&str; 20] = [
@@ -13,7 +13,7 @@ const MAKES: [&str; 20] = [
     "Kelp", "Linen", "Maple", "Nickel", "Ochre", "Pine", "Quartz", "Russet", "Slate", "Tidal",
 ];
 
-/// Product and category.
+/// Products and their categories.
 const KINDS: [(&str, &str); 20] = [
     ("desk lamp", "light"),
     ("floor lamp", "light"),
@@ -37,7 +37,7 @@ const KINDS: [(&str, &str); 20] = [
     ("envelope set", "paper"),
 ];
 
-/// One thing for sale.
+/// One product.
 #[derive(Debug)]
 pub(crate) struct Product {
     pub(crate) id: i64,
@@ -46,7 +46,7 @@ pub(crate) struct Product {
     pub(crate) price: Cents,
 }
 
-/// Puts the whole catalogue into an empty table: every make of every kind, 400 products.
+/// Fills an empty table with the whole catalogue: every make of every kind, 400 products.
 pub(super) fn fill(connection: &Connection) -> rusqlite::Result<()> {
     let insert = "INSERT INTO products (id, name, category, price_cents) VALUES (?1, ?2, ?3, ?4)";
     let mut insert = connection.prepare(insert)?;
@@ -57,34 +57,34 @@ pub(super) fn fill(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Prices from 1.99 to 99.99 that look arbitrary and are the same in every shop.
+/// Returns a price from 1.99 to 99.99 that looks arbitrary and is the same in every shop.
 fn price_of(id: i64) -> i64 {
     199 + id * 37 % 99 * 100
 }
 
 impl Store {
-    /// The front page's products.
+    /// Returns the front page's products.
     pub(super) fn front(&self) -> rusqlite::Result<Vec<Product>> {
         let select = "SELECT id, name, category, price_cents FROM products ORDER BY id LIMIT 12";
         self.products(select, &[])
     }
 
-    /// The cheapest products of a category, or of all.
+    /// Returns the cheapest products of a category, or of all.
     pub(super) fn shelf(&self, category: Option<&str>) -> rusqlite::Result<Vec<Product>> {
         let select = "SELECT id, name, category, price_cents FROM products
                       WHERE ?1 IS NULL OR category = ?1 ORDER BY price_cents, id LIMIT 20";
         self.products(select, &[&category])
     }
 
-    /// Products whose name contains `words`, whatever the case.
+    /// Returns the products whose name contains `words`, in any case.
     pub(super) fn search(&self, words: &str) -> rusqlite::Result<Vec<Product>> {
         let select = "SELECT id, name, category, price_cents FROM products
                       WHERE instr(lower(name), lower(?1)) > 0 ORDER BY name LIMIT 20";
         self.products(select, &[&words])
     }
 
-    /// Shows one product and puts it into the cart: the seed's session has no stage of its own for
-    /// that.
+    /// Shows one product and puts it into the cart. The session of paper 1 has no separate stage
+    /// for adding to the cart.
     pub(super) fn details(&mut self, sid: Sid, id: Option<&str>) -> rusqlite::Result<StageResult> {
         let id = id.map_or(Ok(PRODUCT_OF_THE_DAY), str::parse);
         let product = id.ok().map(|id| self.product(id)).transpose()?.flatten();

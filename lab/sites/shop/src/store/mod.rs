@@ -1,12 +1,12 @@
 //! The shop's database: products, sessions, carts, orders.
 //!
-//! One [`Store`] per worker, each with its own connection to the same SQLite file. Readers never
-//! wait (write-ahead log). Writers of this process take turns on a mutex before `BEGIN IMMEDIATE`:
-//! SQLite alone would have the second one poll with sleeps of whole milliseconds, which would show
-//! as service time. The busy timeout is left for other processes.
+//! Each worker has one [`Store`] with its own connection to the same SQLite file. Readers never
+//! wait because of the write-ahead log. Writers of this process take turns on a mutex before `BEGIN
+//! IMMEDIATE`. Without the mutex, SQLite makes the second writer poll with sleeps of whole
+//! milliseconds, which would count as service time. The busy timeout is for other processes.
 //!
-//! `synchronous = NORMAL`: a killed process loses nothing that was committed; a power cut may lose
-//! the last orders but leaves a consistent file. A laboratory does not need more.
+//! With `synchronous = NORMAL`, a killed process loses nothing that was committed. A power failure
+//! may lose the last orders but leaves a consistent file, which is sufficient for a laboratory.
 
 mod catalogue;
 mod order;
@@ -31,13 +31,13 @@ pub(crate) use catalogue::Product;
 pub use order::{Cents, Order, orders};
 pub(crate) use order::{Missing, Receipt};
 
-/// How long to wait for another process that writes to the same file.
+/// The time to wait for another process that writes to the same file.
 const BUSY: Duration = Duration::from_secs(2);
 
-/// Statements kept prepared per connection; more than the shop has.
+/// The number of statements that stay prepared for each connection; more than the shop has.
 const STATEMENTS: usize = 32;
 
-/// One connection, and the right to take turns at writing.
+/// One connection, with the lock for writing.
 #[derive(Debug)]
 pub(crate) struct Store {
     connection: Connection,
@@ -47,28 +47,28 @@ pub(crate) struct Store {
     entropy: File,
 }
 
-/// What a stage made of a request.
+/// The answer of a stage to a request.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) result: StageResult,
-    /// The session was made for this request and the client must be told its name.
+    /// The session created for this request, whose identifier the client must get.
     pub(crate) new_session: Option<Sid>,
 }
 
-/// How a stage ended.
+/// The result of a stage.
 #[derive(Debug)]
 pub(crate) enum StageResult {
-    /// Something to show.
+    /// A page.
     Page(Page),
-    /// An order that cannot be placed yet.
+    /// The order cannot be placed yet.
     Missing(Missing),
-    /// The product asked for does not exist.
+    /// The requested product does not exist.
     NoSuchProduct,
-    /// The database failed; the details are on stderr.
+    /// The database failed; see stderr.
     Failed,
 }
 
-/// What there is to show.
+/// The content of a page.
 #[derive(Debug)]
 pub(crate) enum Page {
     /// A list of products.
@@ -95,7 +95,7 @@ pub(crate) enum StoreError {
 }
 
 impl Store {
-    /// Opens `count` connections to one file, and says how many orders it holds.
+    /// Opens `count` connections to one file, and returns them with the number of orders in it.
     pub(crate) fn open_all(path: &Path, count: usize) -> Result<(Vec<Self>, u64), ShopError> {
         let write_lock = Arc::new(Mutex::new(()));
         schema::prepare(path)?;
@@ -111,7 +111,7 @@ impl Store {
         Ok(Self { connection, write_lock, entropy })
     }
 
-    /// Runs the stage of one request. When this returns an order, it is committed.
+    /// Runs the stage of one request. An order that this returns is committed.
     pub(crate) fn serve(&mut self, request: &ParsedRequest) -> Result<Answer, StoreError> {
         let session = self.find_or_create_session(request.sid)?;
         let result = self.stage(session.sid, request)?;
@@ -139,7 +139,7 @@ impl Store {
         &mut self,
         work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
     ) -> rusqlite::Result<T> {
-        // A poisoned lock protects nothing that could be half done: SQLite has rolled back.
+        // A poisoned lock protects nothing half done: SQLite has rolled the transaction back.
         let _held = self.write_lock.lock().unwrap_or_else(PoisonError::into_inner);
         let behavior = TransactionBehavior::Immediate;
         let transaction = self.connection.transaction_with_behavior(behavior)?;
@@ -149,7 +149,7 @@ impl Store {
     }
 }
 
-/// Milliseconds since 1970; zero for a clock set before that.
+/// Returns the milliseconds since 1970; zero for a clock set before that.
 fn unix_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)

@@ -1,4 +1,4 @@
-//! Orders: the one thing an experiment is about.
+//! Orders, which the experiments count.
 
 use std::fmt;
 use std::path::Path;
@@ -23,18 +23,18 @@ pub struct Order {
     pub tag: Option<String>,
     /// The price of the cart.
     pub total: Cents,
-    /// When it was placed, in milliseconds since 1970.
+    /// The time of the order, in milliseconds since 1970.
     pub at_ms: i64,
 }
 
-/// What the customer is told about an order.
+/// The confirmation of an order to the customer.
 #[derive(Debug)]
 pub(crate) struct Receipt {
     pub(crate) number: i64,
     pub(crate) total: Cents,
 }
 
-/// What a session lacks before it can order, in the order in which a walk collects it.
+/// The step that a session lacks before it can order, in the order of a visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Missing {
     Cart,
@@ -51,8 +51,8 @@ impl fmt::Display for Cents {
     }
 }
 
-/// All orders in the database of a running or stopped shop, oldest first. The file is only read,
-/// and must exist.
+/// Returns all orders in the database of a running or stopped shop, oldest first. The file is only
+/// read, and must exist.
 pub fn orders(database: &Path) -> Result<Vec<Order>, ShopError> {
     let read = || -> rusqlite::Result<Vec<Order>> {
         let select = "SELECT session, tag, total_cents, at_ms FROM orders ORDER BY id";
@@ -61,7 +61,7 @@ pub fn orders(database: &Path) -> Result<Vec<Order>, ShopError> {
     read().map_err(database_error(database))
 }
 
-/// How many orders the database holds.
+/// Returns the number of orders in the database.
 pub(super) fn count(database: &Path) -> Result<u64, ShopError> {
     let read = || -> rusqlite::Result<i64> {
         reader(database)?.query_row("SELECT count(*) FROM orders", (), |row| row.get(0))
@@ -85,8 +85,8 @@ fn order(row: &Row<'_>) -> rusqlite::Result<Order> {
 }
 
 impl Store {
-    /// Makes the cart an order if nothing is missing. Check and order are one transaction, so the
-    /// same cart cannot be ordered twice by two requests at once.
+    /// Turns the cart into an order if nothing is missing. Check and order are one transaction, so
+    /// that two simultaneous requests cannot order the same cart twice.
     pub(super) fn confirm(&mut self, sid: Sid, tag: Option<&str>) -> rusqlite::Result<StageResult> {
         self.write(|transaction| match basket(transaction, sid)? {
             Ok(total) => {
@@ -98,7 +98,7 @@ impl Store {
     }
 }
 
-/// The total of a session that may order, or what it lacks first.
+/// Returns the total of a session that may order, or the first step that it lacks.
 fn basket(transaction: &Transaction<'_>, sid: Sid) -> rusqlite::Result<Result<Cents, Missing>> {
     let select = "SELECT (SELECT sum(quantity * price_cents) FROM cart
                           JOIN products ON products.id = product WHERE cart.sid = ?1),
@@ -116,7 +116,8 @@ fn basket(transaction: &Transaction<'_>, sid: Sid) -> rusqlite::Result<Result<Ce
     })
 }
 
-/// Writes the order and uses up what paid for it. Customer and address stay for the next one.
+/// Writes the order, and removes the cart and the payment. Customer and address are kept for the
+/// next order.
 fn place(
     transaction: &Transaction<'_>,
     sid: Sid,

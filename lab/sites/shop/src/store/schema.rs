@@ -1,4 +1,4 @@
-//! The tables, and how every connection is set up.
+//! The tables, and the settings of every connection.
 
 use std::path::Path;
 
@@ -7,7 +7,8 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::{BUSY, catalogue};
 use crate::ShopError;
 
-/// Raised whenever a table changes; an older or newer file is refused, not converted.
+/// The version of the tables, incremented whenever a table changes. A file of another version is
+/// refused, not converted.
 const VERSION: i64 = 1;
 
 const TABLES: &str = "
@@ -39,7 +40,7 @@ const TABLES: &str = "
     );
 ";
 
-/// Makes the file and its tables if they are missing; refuses a file of another kind.
+/// Creates the file and its tables if they are missing; refuses a file of another kind.
 pub(super) fn prepare(path: &Path) -> Result<(), ShopError> {
     let mut connection = connect(path)?;
     let found = make(&mut connection).map_err(database_error(path))?;
@@ -49,7 +50,7 @@ pub(super) fn prepare(path: &Path) -> Result<(), ShopError> {
     Err(ShopError::Schema { path: path.to_owned(), found, expected: VERSION })
 }
 
-/// A connection with the shop's settings, which SQLite keeps per connection.
+/// Opens a connection with the shop's settings, which SQLite keeps per connection.
 pub(super) fn connect(path: &Path) -> Result<Connection, ShopError> {
     let open = || {
         let connection = Connection::open(path)?;
@@ -61,13 +62,13 @@ pub(super) fn connect(path: &Path) -> Result<Connection, ShopError> {
     open().map_err(database_error(path))
 }
 
-/// For `map_err`: SQLite failed on the file at `path`.
+/// Returns a function for `map_err` that reports SQLite's error on the file at `path`.
 pub(super) fn database_error(path: &Path) -> impl FnOnce(rusqlite::Error) -> ShopError {
     let path = path.to_owned();
     move |cause| ShopError::Database { path, cause }
 }
 
-/// Fills an empty file; gives the schema version that the file has afterwards.
+/// Fills an empty file, and returns the schema version that the file has afterwards.
 fn make(connection: &mut Connection) -> rusqlite::Result<i64> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let is_empty: bool =

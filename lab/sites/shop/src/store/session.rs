@@ -1,4 +1,4 @@
-//! Visitors: who they say they are, where the goods go, how they pay.
+//! Visitors' sessions: customer, shipping address, payment.
 //!
 //! Every value has a default, because a load generator posts empty forms.
 
@@ -7,7 +7,7 @@ use rusqlite::{OptionalExtension, params};
 
 use super::{Page, Store, StoreError, unix_ms};
 
-/// The longest customer, address or reference kept, in characters; the rest is cut off.
+/// The longest customer, address or reference that is kept, in characters; the rest is cut off.
 const MAX_TEXT: usize = 200;
 
 /// The session of a request.
@@ -17,8 +17,8 @@ pub(super) struct SessionLookup {
 }
 
 impl Store {
-    /// The session named by `claimed`, or a new one. An unknown name is never adopted: whoever
-    /// planted it would know the session.
+    /// Returns the session with the identifier `claimed`, or a new one. An unknown identifier is
+    /// never adopted: an attacker who planted it would know the session.
     pub(super) fn find_or_create_session(
         &mut self,
         claimed: Option<Sid>,
@@ -29,7 +29,7 @@ impl Store {
         }
     }
 
-    /// Sets the customer, which is what logging in amounts to here.
+    /// Sets the customer; the shop's login does nothing more.
     pub(super) fn log_in(&mut self, sid: Sid, name: Option<&str>) -> rusqlite::Result<Page> {
         let update = "UPDATE sessions SET customer = ?2 WHERE sid = ?1";
         self.set_field(update, sid, name.unwrap_or("guest"))?;

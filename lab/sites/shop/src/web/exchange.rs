@@ -1,6 +1,7 @@
-//! The life of one request on the HTTP side: queue, wait, respond.
+//! The HTTP side of one request: queue, wait, respond.
 //!
-//! It is one future. Whatever ends it early drops [`PendingReply`], which tells the worker.
+//! The exchange is one future. Anything that ends it early drops [`PendingReply`], which tells the
+//! worker.
 
 use bytes::Bytes;
 use bywash_site::{Application, Body, PendingReply, Refusal};

@@ -1,4 +1,4 @@
-//! Pages plain enough to be cheap, and complete enough to walk the shop by hand in a browser.
+//! Pages that are cheap to make, and complete enough to use the shop by hand in a browser.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ const FOOT: &str = r#"<hr><p><a href="/">main</a> <a href="/browse">browse</a></
 <form method="post" action="/confirm"><button>confirm</button></form>
 "#;
 
-/// What the page of a stage is called.
+/// Returns the title of a stage's page.
 pub(super) const fn title(stage: Stage) -> &'static str {
     match stage {
         Stage::Main => "Welcome",
@@ -27,7 +27,7 @@ pub(super) const fn title(stage: Stage) -> &'static str {
     }
 }
 
-/// The whole document.
+/// Returns the whole document.
 pub(super) fn render(title: &str, page: &Page) -> String {
     let body = match page {
         Page::Shelf(products) => shelf(products),

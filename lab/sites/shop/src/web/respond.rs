@@ -1,4 +1,4 @@
-//! The one place where outcomes become HTTP responses.
+//! Maps outcomes to HTTP responses.
 
 use bywash_site::{Body, HTML, add, respond, text};
 use http::header::SET_COOKIE;
@@ -7,7 +7,7 @@ use http::{Response, StatusCode};
 use super::page;
 use crate::store::{Answer, Missing, StageResult};
 
-/// What a worker made of a request, under the `title` of its stage.
+/// Returns the response for a worker's answer, under the `title` of its stage.
 pub(super) fn answer(answer: &Answer, title: &str) -> Response<Body> {
     let mut response = match &answer.result {
         StageResult::Page(shown) => respond(StatusCode::OK, HTML, page::render(title, shown)),

@@ -1,7 +1,7 @@
-//! Occupying a worker for exactly the demand of a request.
+//! Occupies a worker for exactly the demand of a request.
 //!
-//! Both ways work towards one end fixed at the start, so that errors of single steps do not add
-//! up, and look around between steps whether to go on at all.
+//! Both methods work towards one end that is fixed at the start, so that errors of single steps do
+//! not add up. Between steps they check whether to continue.
 
 use std::fs::File;
 use std::hint::spin_loop;
@@ -11,18 +11,19 @@ use std::time::{Duration, Instant};
 
 use crate::Burn;
 
-/// How much later than asked a sleeping thread may wake: the kernel's timer slack of 50 µs and as
-/// much again for getting the processor. The rest of the time is spun away.
+/// The time by which a sleeping thread may wake late: the kernel's timer slack of 50 µs, and as
+/// much again to get a processor. The thread spins for the rest of the time.
 const OVERSLEEP: Duration = Duration::from_micros(100);
 
-/// CPU time spun between two readings of the thread's clock, each a system call of some µs.
+/// The CPU time spun between two readings of the thread's clock. Each reading is a system call of a
+/// few µs.
 const SPIN: Duration = Duration::from_micros(200);
 
-/// The work was broken off.
+/// The work was aborted.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Aborted;
 
-/// One worker's way of being occupied. Made by the thread that will burn.
+/// A worker's method to spend a demand. The thread that burns must create it.
 #[derive(Debug)]
 pub(super) enum Burner {
     Timer,
@@ -37,8 +38,8 @@ impl Burner {
         }
     }
 
-    /// Occupies this thread for `demand`. `is_aborted` is asked before every step, and no step is
-    /// longer than `step`.
+    /// Occupies this thread for `demand`. `is_aborted` is called before every step. With
+    /// [`Burner::Timer`], no step is longer than `step`.
     pub(super) fn burn(
         &self,
         demand: Duration,
@@ -73,11 +74,12 @@ fn spin(end: Instant) {
     }
 }
 
-/// The CPU time of the thread that made it.
+/// The CPU time of the thread that created it.
 ///
-/// Read from `/proc/thread-self/schedstat`, whose first number is nanoseconds on a processor
-/// (Linux, Documentation/scheduler/sched-stats.rst), because `clock_gettime` needs unsafe code.
-/// Where the kernel does not offer it, time simply passes: right while there are no more workers
+/// The time is read from `/proc/thread-self/schedstat`, whose first number is nanoseconds on a
+/// processor (Linux, Documentation/scheduler/sched-stats.rst), because `clock_gettime` needs unsafe
+/// code. Where the kernel does not offer it, elapsed time is used, which is right while there are
+/// no more workers than processors.
 /// than processors.
 #[derive(Debug)]
 pub(super) struct ThreadClock {

@@ -1,4 +1,4 @@
-//! The fixed capacity: one bounded queue, so many workers, and how a request occupies one.
+//! The fixed capacity: a bounded queue, a fixed number of workers, and the demand of each request.
 
 mod burn;
 mod worker;

@@ -1,4 +1,4 @@
-//! One worker thread: takes a request, is occupied by it, runs its SQL, answers.
+//! One worker thread: it takes a request, spends its demand, runs its SQL, and answers.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use crate::counters::Outcome;
 use crate::request::ParsedRequest;
 use crate::store::{Answer, Page, StageResult, Store};
 
-/// Between two looks at the client, when departures are noticed.
+/// The time between two checks of the client, if the shop notices departures.
 const ATTENTIVE: Duration = Duration::from_millis(5);
 
-/// Between two looks at whether the shop is closing.
+/// The time between two checks of whether the shop is closing.
 const BUSY: Duration = Duration::from_millis(100);
 
-/// A worker and its own database connection.
+/// A worker with its own database connection.
 #[derive(Debug)]
 pub(crate) struct Worker {
     state: Arc<AppState>,
@@ -25,7 +25,7 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// A worker of `state`, to be made on its own thread.
+    /// Creates a worker of `state`. Call it on the worker's own thread.
     pub(crate) fn new(state: Arc<AppState>, store: Store) -> Self {
         let burner = Burner::new(state.options.burn);
         Self { state, store, burner }
@@ -46,7 +46,7 @@ impl Worker {
         shared.counters.count_outcome(stage, outcome);
     }
 
-    /// Useful is what reaches a client who is still there; nothing else is.
+    /// Runs a request. The work is useful only if its answer reaches a client that has not left.
     fn work(&mut self, job: Job) -> Outcome {
         let begun = Instant::now();
         let answer = self.occupy(&job).map(|()| self.answer(&job.request));
@@ -66,7 +66,7 @@ impl Worker {
 
     fn answer(&mut self, request: &ParsedRequest) -> Answer {
         let served = self.store.serve(request).unwrap_or_else(|error| {
-            // Nobody reading it is no reason not to serve.
+            // If the line cannot be written, the shop still serves.
             let _unread = writeln!(std::io::stderr(), "shop: {}: {error}", request.stage.name());
             self.state.counters.count_failed(request.stage);
             Answer { result: StageResult::Failed, new_session: None }

@@ -1,4 +1,4 @@
-//! The program: its one line, its signals, its exit codes.
+//! Tests of the program: the line it prints, its signals, its exit codes.
 
 use std::net::TcpListener;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! So many workers, one bounded queue, first come first served.
+//! Tests of the capacity: a fixed number of workers and one bounded first-come-first-served queue.
 
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ fn a_full_queue_is_answered_503_at_once() {
 
     assert_eq!(site.client().get("/browse").status, 503);
     assert_eq!(site.shop.stats().stage(Stage::Browse).refused, 1);
-    // Both are answered beside the queue.
+    // Both bypass the queue.
     assert_eq!(site.client().get("/-/health").status, 200);
     assert_eq!(site.client().get("/-/stats").status, 200);
 

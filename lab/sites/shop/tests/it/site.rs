@@ -1,4 +1,4 @@
-//! A shop with a database of its own, removed with it.
+//! A shop with its own database, which is removed with it.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,10 +9,10 @@ use bywash_shop::{Options, Order, Shop, StageStats, Stats, orders};
 
 use crate::client::{Client, Pending};
 
-/// Longer than any demand a test waits out; shorter than anybody's patience.
+/// A time limit longer than any demand that a test waits for.
 const SOON: Duration = Duration::from_secs(20);
 
-/// A demand nobody waits for to end.
+/// A demand that no test waits for to end.
 pub(crate) const FOREVER: Duration = Duration::from_secs(60);
 
 /// A folder for database files.
@@ -42,7 +42,7 @@ impl Folder {
         orders(&self.database()).unwrap()
     }
 
-    /// Options for a shop here that does nothing but its SQL.
+    /// Returns options for a shop in this folder that only runs its SQL.
     pub(crate) fn options(&self) -> Options {
         let demand = [Duration::ZERO; 8];
         Options { database: self.database(), demand, ..Options::default() }
@@ -60,7 +60,7 @@ impl Site {
         Self::with(|options| options)
     }
 
-    /// One worker, so that a single request occupies the whole shop.
+    /// Opens a shop with one worker, so that a single request occupies the whole shop.
     pub(crate) fn narrow(notice_close: bool) -> Self {
         Self::with(|options| Options { workers: 1, notice_close, ..options })
     }
@@ -79,7 +79,7 @@ impl Site {
         self.folder.orders()
     }
 
-    /// Waits until the statistics say what the test needs to go on.
+    /// Waits until `condition` holds for the statistics.
     pub(crate) fn wait_until(&self, condition: impl Fn(&Stats) -> bool) -> Stats {
         let begun = Instant::now();
         loop {
@@ -92,14 +92,14 @@ impl Site {
         }
     }
 
-    /// Waits until every request received so far has had its outcome.
+    /// Waits until every request received so far has its outcome.
     pub(crate) fn wait_until_settled(&self) -> Stats {
         self.wait_until(|stats| stats.stages.values().all(is_settled))
     }
 }
 
 impl Client {
-    /// A request that needs its worker for `demand`.
+    /// Sends a request that needs its worker for `demand`.
     pub(crate) fn ask(&self, method: &str, target: &str, demand: Duration) -> Pending {
         let header = format!("shop-demand-us: {}\r\n", demand.as_micros());
         self.send(method, target, &header, "")
