@@ -56,7 +56,8 @@ std::vector<Found> Matching::match(const std::vector<uint32_t> &words) const {
     for (uint32_t word : words) {
         const auto &list = corpus_.list(word);
         float rarity = std::log1p(static_cast<float>(corpus_.documents()) / static_cast<float>(list.size() + 1));
-        // Scores are computed for a part of the documents at a time, so that they stay in the cache.
+        // The scores of all postings are folded into 4,096 entries, which stay in the cache. The
+        // result does not need them: they stand for the work of a real index.
         std::unordered_map<uint32_t, float> scores;
         for (const Posting &posting : list) {
             float is = score(posting, rarity);

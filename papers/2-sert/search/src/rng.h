@@ -16,7 +16,7 @@ public:
         return mixed ^ (mixed >> 31);
     }
     uint32_t below(uint32_t bound) { return static_cast<uint32_t>((next() >> 32) * bound >> 32); }
-    // Above 0, below 1.
+    // Returns a number above 0 and below 1.
     double unit() { return (static_cast<double>(next() >> 11) + 0.5) / 9007199254740992.0; }
 
 private:

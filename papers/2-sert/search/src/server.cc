@@ -89,7 +89,7 @@ bool Server::listen() {
 uint16_t Server::port() const { return port_of(listener_); }
 uint16_t Server::admin_port() const { return port_of(admin_); }
 
-// Has its own thread, so that it answers also when the queue is full.
+// This thread is separate from the workers, so that it answers even when the queue is full.
 void Server::serve_stats() {
     while (!over_) {
         pollfd incoming = {admin_, POLLIN, 0};
@@ -192,7 +192,8 @@ bool Server::next(int &fd) {
 
 namespace {
 
-// Watches the client of the running request. A token names one request forever, so a late event stops no other request.
+// Watches the client of the running request. A token names one request forever, so that a late
+// event stops no other request.
 void begin_watch(int epoll, int fd) {
     epoll_event event = {};
     event.events = EPOLLRDHUP | EPOLLONESHOT;

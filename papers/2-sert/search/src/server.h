@@ -56,7 +56,8 @@ private:
     bool next(int &fd);
     void watch();
     void serve_stats();
-    // A refused connection. It gets its answer when its request has arrived. Then the server reads until it is closed.
+    // A refused connection. The server answers when the request has arrived, then reads until the
+    // client closes the connection.
     struct RefusedConnection {
         int fd;
         std::chrono::steady_clock::time_point until;

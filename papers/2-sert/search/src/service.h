@@ -21,7 +21,8 @@ class Service {
 public:
     virtual ~Service() = default;
     virtual Answer process(const Request &request) const = 0;
-    // Measures how many units of work a processor does in a second. Call it once, at the start.
+    // Measures how many units of work a processor does in a microsecond. Call it once, at the
+    // start.
     void calibrate();
 
 protected:

@@ -1,4 +1,5 @@
-//! What the HTTP thread and the workers share: the queue between them, and what there is to say of it.
+//! The state that the HTTP thread and the workers share: the queue between them, and the
+//! statistics.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -17,19 +18,19 @@ pub(crate) enum WorkerResponse {
     File(File),
 }
 
-/// A running store as its threads see it.
+/// The state of a running store that all its threads use.
 #[derive(Debug)]
 pub(crate) struct AppState {
     pub(crate) options: Options,
     pub(crate) queue: WorkQueue<ParsedRequest, WorkerResponse>,
     kind: &'static str,
     pages: u32,
-    /// Conversations with the stop daemon, if there is to be one.
+    /// The number of conversations with the stop daemon, if the store uses one.
     conversations: Option<Arc<AtomicU64>>,
 }
 
 impl AppState {
-    /// The state of an open store on a database of a `kind` with so many pages a book.
+    /// Creates the state of an open store on a database of this `kind` with `pages` pages a book.
     pub(crate) fn new(
         options: Options,
         kind: &'static str,
@@ -40,7 +41,7 @@ impl AppState {
         Self { options, queue, kind, pages, conversations }
     }
 
-    /// A reading of everything.
+    /// Returns a reading of all statistics.
     pub(crate) fn read_stats(&self) -> Stats {
         let counters = &self.queue.counters;
         let services = Service::ALL.map(|service| (service, counters.kind(service.index())));

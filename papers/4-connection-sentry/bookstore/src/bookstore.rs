@@ -29,12 +29,12 @@ pub struct Bookstore {
 pub(crate) struct Fixture {
     pub(crate) pool: Pool,
     pub(crate) pages: u32,
-    /// Of a temporary database; it goes with it.
+    /// The folder of a temporary database, removed with this value.
     folder: Option<TempDir>,
 }
 
 impl Fixture {
-    /// Makes and fills what is missing.
+    /// Creates and fills the database if necessary.
     pub(crate) fn prepare(options: &Options) -> Result<Self, BookstoreError> {
         options.check()?;
         let (url, folder) = match options.database.clone() {
@@ -51,8 +51,8 @@ impl Fixture {
 }
 
 impl Bookstore {
-    /// Opens the database, listens, and starts one thread per worker and one for HTTP. Not to be called in an event
-    /// loop: it waits for the database.
+    /// Opens the database, listens, and starts one thread per worker and one for HTTP. Do not call
+    /// it in an event loop, because it waits for the database.
     pub fn start(options: Options) -> Result<Self, BookstoreError> {
         let listener = Listener::listen(options.listen)?;
         let fixture = Fixture::prepare(&options)?;
@@ -66,7 +66,7 @@ impl Bookstore {
             fixture.pages,
             daemon.as_ref().map(DaemonConnection::begun),
         );
-        // From here on a failure drops the store, which stops the threads started so far.
+        // A later failure drops the store, which stops the threads started so far.
         let mut bookstore = Self {
             state: Arc::new(state),
             listener,
@@ -81,18 +81,18 @@ impl Bookstore {
         Ok(bookstore)
     }
 
-    /// Where it listens, with the port it got.
+    /// Returns the address it listens on, with the actual port.
     pub fn address(&self) -> SocketAddr {
         self.listener.address()
     }
 
-    /// What it has done so far.
+    /// Returns the statistics so far.
     pub fn stats(&self) -> Stats {
         self.state.read_stats()
     }
 
-    /// Stops and joins every thread: waiting requests are refused, running ones end by themselves. Dropping the store
-    /// does the same.
+    /// Stops and joins every thread. Waiting requests are refused; running ones end normally.
+    /// Dropping the store does the same.
     pub fn stop(self) {
         drop(self);
     }
@@ -118,7 +118,8 @@ impl Drop for Bookstore {
         self.state.queue.close();
         self.listener.close();
         for thread in self.threads.drain(..) {
-            // A thread that panicked has said so on stderr; there is nothing left to stop in it.
+            // A thread that panicked has reported it on stderr; there is nothing left to stop in
+            // it.
             let _ = thread.join();
         }
     }

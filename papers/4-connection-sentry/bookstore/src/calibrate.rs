@@ -1,4 +1,5 @@
-//! What each service costs alone, in this database, now: by it a laboratory scales its times.
+//! Measures the cost of each service alone, in the given database. A laboratory scales its times by
+//! it.
 
 use std::time::{Duration, Instant};
 
@@ -7,21 +8,21 @@ use crate::request::{Operation, StoreRequest};
 use crate::store::{Answer, Store};
 use crate::{BOOKS, BookstoreError, CATEGORIES, Options, Service, files};
 
-/// Runs of each service; an odd number, as the median is taken.
+/// The number of runs of each service. It is odd, because the median is taken.
 const RUNS: u32 = 21;
 
-/// What one service costs.
+/// The cost of one service.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost {
-    /// Which.
+    /// The service.
     pub service: Service,
     /// A worker's time for one request, the median of several.
     pub time: Duration,
 }
 
-/// What every service costs while nothing else runs: the time of one worker from taking a request to its answer,
-/// without HTTP. For SQLite, and for a database that has a core to itself, that is processor time but for the way there
-/// and back.
+/// Measures the cost of every service while nothing else runs: the time of one worker from taking a
+/// request to its answer, without HTTP. For SQLite, and for a database with its own core, that is
+/// processor time, except for the round trip.
 pub fn calibrate(options: &Options) -> Result<Vec<Cost>, BookstoreError> {
     let fixture = Fixture::prepare(options)?;
     let mut store = Store::new(&fixture.pool, None, options.tags)
@@ -31,7 +32,7 @@ pub fn calibrate(options: &Options) -> Result<Vec<Cost>, BookstoreError> {
 
 fn cost(service: Service, store: &mut Store) -> Result<Cost, BookstoreError> {
     let mut times = Vec::new();
-    // The first ones warm the caches and are not counted.
+    // The first runs warm the caches and are not counted.
     for run in 0..RUNS + 3 {
         times.push(time(service, run, store)?);
     }
@@ -60,7 +61,7 @@ fn time(service: Service, run: u32, store: &mut Store) -> Result<Duration, Books
     serve(service, &StoreRequest { operation, sid: None, id: None }, store).map(|(time, _)| time)
 }
 
-/// An order needs a cart.
+/// Measures an order. An order needs a cart first.
 fn buy(book: i64, store: &mut Store) -> Result<Duration, BookstoreError> {
     let request = StoreRequest { operation: Operation::Cart(book), sid: None, id: None };
     let (_, answer) = serve(Service::Cart, &request, store)?;

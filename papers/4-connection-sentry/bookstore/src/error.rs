@@ -1,4 +1,4 @@
-//! Why a store could not start.
+//! Errors of starting a store.
 
 use std::io;
 
@@ -6,42 +6,43 @@ use bywash_site::ListenError;
 
 use crate::{DatabaseUrlError, SchemaError};
 
-/// Everything that can go wrong outside a request. The message carries the cause.
+/// An error outside a request. The message includes the cause.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BookstoreError {
-    /// The address is taken, or the operating system gives no thread or event loop for it.
+    /// The address is taken, or the operating system provides no thread or event loop for it.
     #[error("{0}")]
     Listen(#[from] ListenError),
-    /// The database is not there, or not of this store.
+    /// The database is not available, or is not one of this store.
     #[error("{0}")]
     Schema(#[from] SchemaError),
-    /// The database cannot be meant.
+    /// The address of the database is invalid.
     #[error("{0}")]
     DatabaseUrl(#[from] DatabaseUrlError),
-    /// A value outside its range.
+    /// A value is outside its range.
     #[error("{0}")]
     Option(&'static str),
-    /// The operating system gives no thread, file or random numbers.
+    /// The operating system provides no thread, file or random numbers.
     #[error("the operating system does not provide {what}: {cause}")]
     System {
-        /// What was asked of it.
+        /// The missing resource.
         what: &'static str,
-        /// What it says.
+        /// The operating system's error.
         cause: io::Error,
     },
     /// A service did not answer while its cost was measured.
     #[error("{service} cannot be measured: {why}")]
     Calibrate {
-        /// Which.
+        /// The service.
         service: &'static str,
-        /// What the database said.
+        /// The database's error.
         why: String,
     },
 }
 
 impl BookstoreError {
-    /// For `map_err`: the operating system refused `what`.
+    /// Returns a function for `map_err` that reports `what` as not provided by the operating
+    /// system.
     pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |cause| Self::System { what, cause }
     }

@@ -1,4 +1,5 @@
-//! Files about the products: covers and samples, made from the book's number, without the database.
+//! Files about the products: covers and samples, generated from the book's number, without the
+//! database.
 
 use std::fmt::Write;
 
@@ -6,23 +7,23 @@ use bywash_scenario::Stream;
 
 use crate::books::{BOOKS, Book, below};
 
-/// How many files there are: a cover of each book, then a sample of each.
+/// The number of files: a cover of each book, then a sample of each.
 pub const FILES: u32 = 2 * BOOKS;
 
-/// Pages of a sample.
+/// The number of pages in a sample.
 const SAMPLE: u32 = 4;
 
-/// What the random numbers of a cover are drawn for.
+/// The purpose of the random numbers of a cover.
 const FOR_COVER: u64 = 3;
 
-/// A file as it is sent.
+/// A file to send.
 #[derive(Debug)]
 pub(crate) struct File {
     pub(crate) kind: &'static str,
     pub(crate) content: String,
 }
 
-/// The file of a number from 1 to [`FILES`].
+/// Returns the file with a number from 1 to [`FILES`].
 pub(crate) fn file(number: u32) -> File {
     if number <= BOOKS {
         File { kind: "image/svg+xml", content: cover(number) }
@@ -31,7 +32,7 @@ pub(crate) fn file(number: u32) -> File {
     }
 }
 
-/// Coloured stripes, some 4 KiB of them.
+/// Returns a cover of coloured stripes, about 4 KiB.
 fn cover(number: u32) -> String {
     let mut rng = Stream::new(4, FOR_COVER, number.into());
     let mut svg = String::from(r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 120 180">"#);

@@ -1,7 +1,7 @@
-//! Telling the stop daemon which request uses which connection.
+//! Tells the stop daemon which request uses which connection.
 //!
-//! One line a message over a socket of this machine, each with a number that its answer carries (`crates/lease` has
-//! the whole language, `sdk/README.md` the rules of whoever speaks it):
+//! Messages are single lines over a Unix socket. Each has a number that its answer repeats.
+//! `crates/lease` defines the whole protocol, and `sdk/README.md` has the rules for its clients.
 //!
 //! ```text
 //! 7 LEASE 5f1c9a7e00000d42 shop 4711        7 OK | 7 STOPPED client_left | 7 ERR …
@@ -9,12 +9,14 @@
 //!                                           0 STOPPED 5f1c9a7e00000d42 client_left 4711
 //! ```
 //!
-//! A connection is lent to the next request when its release was answered with OK, or with the word that it is not
-//! leased: then nothing aimed at it is under way. Without that it is closed. A message that is not answered in time ends
-//! the conversation, and with it all its leases: their connections are closed. Without a daemon the store works as ever.
+//! A connection serves the next request if its release was answered with OK or with `not_leased`:
+//! then no cancellation of it is under way. Otherwise it is closed. A message that is not answered
+//! in time ends the conversation and all its leases, and their connections are closed. Without a
+//! daemon the store works normally.
 //!
-//! Threads: workers write, one after the other, and wait on a channel of their own; one thread reads. The lock is
-//! around the writing end and the two tables, held for one write of one short line, which has a time limit.
+//! Workers write, one after the other, and each waits on its own channel; one thread reads. The
+//! lock protects the writing end and the two tables. It is held for one write of one short line,
+//! which has a time limit.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
@@ -33,20 +35,20 @@ use socket2::{Domain, SockAddr, Socket, Type};
 
 use bywash_database::DbError;
 
-/// How long an answer is waited for.
+/// The time limit for an answer.
 const ANSWER: Duration = Duration::from_millis(100);
 
-/// After which a daemon that was not there is looked for again.
+/// The pause before the next attempt to reach an absent daemon.
 const AGAIN: Duration = Duration::from_millis(200);
 
-/// The way to the daemon, shared by all workers.
+/// A client of the daemon, shared by all workers.
 #[derive(Clone)]
 pub(crate) struct LeaseClient {
     shared: Arc<Shared>,
     database: DatabaseName,
 }
 
-/// Keeps the way open; dropped, it ends the reading thread.
+/// Keeps the connection to the daemon open. Dropped, it ends the reading thread.
 pub(crate) struct DaemonConnection {
     shared: Arc<Shared>,
     reader: Option<JoinHandle<()>>,
@@ -55,29 +57,29 @@ pub(crate) struct DaemonConnection {
 struct Shared {
     socket: PathBuf,
     is_over: AtomicBool,
-    /// How many conversations have begun, for who must not wait for the lock.
+    /// The number of conversations begun, which can be read without the lock.
     begun: Arc<AtomicU64>,
     state: Mutex<ConnectionState>,
 }
 
 #[derive(Default)]
 struct ConnectionState {
-    /// `None` while the daemon is not there.
+    /// The writing end; `None` while there is no connection to the daemon.
     writer: Option<UnixStream>,
-    /// The conversation, counted; a lease ends with its own.
+    /// The number of the current conversation. A lease ends with its conversation.
     conversation: u64,
     last: u64,
-    /// Who waits for an answer, by its number.
+    /// The channels of the workers that wait for an answer, by the message's number.
     waiting: HashMap<u64, SyncSender<Answer>>,
-    /// What stops the statement of a connection of ours.
+    /// The flags that stop the statements of leased connections.
     stops: HashMap<(RequestId, u64), Arc<AtomicBool>>,
 }
 
-/// Why there is no answer.
+/// Why a message has no answer.
 enum NoAnswer {
-    /// Nobody has heard the question.
+    /// The message was not sent.
     NotSent,
-    /// Somebody may have.
+    /// The message may have been sent.
     MaybeSent,
 }
 
@@ -87,12 +89,12 @@ pub(crate) struct Lease<'a> {
     client: &'a LeaseClient,
     request: &'a RequestId,
     connection: u64,
-    /// The conversation in which the daemon was told, if it was.
+    /// The conversation in which the lease was announced to the daemon, if it was.
     announced_in: Option<u64>,
 }
 
 impl DaemonConnection {
-    /// Looks for the daemon at `socket` from now on, whether it is there or not.
+    /// Starts to connect to the daemon at `socket`, whether it runs yet or not.
     pub(crate) fn new(socket: PathBuf) -> std::io::Result<Self> {
         let shared = Arc::new(Shared {
             socket,
@@ -106,12 +108,12 @@ impl DaemonConnection {
         Ok(Self { shared, reader: Some(reader) })
     }
 
-    /// How many conversations with the daemon have begun.
+    /// Returns the counter of conversations begun with the daemon.
     pub(crate) fn begun(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.shared.begun)
     }
 
-    /// For workers on a database that the daemon knows as `database`.
+    /// Returns a client for workers on the database that the daemon knows as `database`.
     pub(crate) fn client(&self, database: DatabaseName) -> LeaseClient {
         LeaseClient { shared: Arc::clone(&self.shared), database }
     }
@@ -132,8 +134,12 @@ impl Drop for DaemonConnection {
 }
 
 impl LeaseClient {
-    /// From now on `connection` works for `request`; `Err(Cancelled)` if the request shall not be served, `Err(Taken)` if
-    /// the connection shall not be used. `stop` is set if the daemon says so while it works.
+    /// Announces that `connection` works for `request` from now on. `stop` is set if the daemon
+    /// stops the request meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// `Cancelled` if the request must not be served, `Taken` if the connection must not be used.
     pub(crate) fn lease<'a>(
         &'a self,
         request: &'a RequestId,
@@ -167,7 +173,7 @@ impl LeaseClient {
 }
 
 impl Lease<'_> {
-    /// It works for it no longer; whether it may be lent again.
+    /// Ends the lease. Returns whether the connection may serve another request.
     pub(crate) fn release(self) -> bool {
         self.forget();
         let Some(announced_in) = self.announced_in else { return true };
@@ -190,13 +196,13 @@ impl Lease<'_> {
 }
 
 impl Shared {
-    /// Poison is ignored: every change under the lock is a single step.
+    /// Locks the state. Poison is ignored, because every change under the lock is a single step.
     fn lock(&self) -> MutexGuard<'_, ConnectionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says something in the conversation that there is, which must be the one that is `wanted`; gives its number and
-    /// the answer.
+    /// Sends a message in the current conversation, which must be `wanted` if that is given.
+    /// Returns the conversation's number and the answer.
     fn exchange(&self, order: Order, wanted: Option<u64>) -> (u64, Result<Answer, NoAnswer>) {
         let mut state = self.lock();
         let conversation = state.conversation;
@@ -230,7 +236,8 @@ impl Shared {
     }
 
     fn connect(&self) -> std::io::Result<UnixStream> {
-        // The limit is also the connection's: a daemon that accepts nobody lets us stand in a line that can be full.
+        // The time limit also applies to connecting: the backlog of a daemon that does not accept
+        // can be full.
         let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
         socket.set_write_timeout(Some(ANSWER))?;
         socket.connect(&SockAddr::unix(&self.socket)?)?;
@@ -246,7 +253,7 @@ impl Shared {
         Ok(stream)
     }
 
-    /// What is no answer is nobody's: whoever waits for it waits in vain.
+    /// Handles one line from the daemon. A line that is not an answer is ignored.
     fn receive(&self, text: &str) {
         let Ok((number, answer)) = Answer::parse(text) else { return };
         let mut state = self.lock();
@@ -257,7 +264,7 @@ impl Shared {
                 }
             }
         } else if let Some(waiting) = state.waiting.remove(&number) {
-            // Whoever has stopped waiting has closed the channel.
+            // A worker that no longer waits has closed the channel.
             let _ = waiting.try_send(answer);
         }
     }
@@ -274,11 +281,13 @@ impl ConnectionState {
         Ok(answer)
     }
 
-    /// Ends a conversation, if it is still that one. Whoever waits is told by the sender's end.
+    /// Ends a conversation, if it is still the current one. Dropping the senders wakes the workers
+    /// that wait.
     fn end(&mut self, conversation: u64) {
         if self.conversation == conversation {
             if let Some(writer) = self.writer.take() {
-                // The reader finds its end of the line; one that is gone already it has found.
+                // The reader sees the end of the stream. If the stream has ended already, the
+                // reader has seen it.
                 let _ = writer.shutdown(Shutdown::Both);
             }
             self.waiting.clear();

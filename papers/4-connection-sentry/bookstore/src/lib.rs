@@ -1,17 +1,21 @@
-//! The virtual bookstore of paper 4 (Connection Sentry): the application whose orphans are stopped in its database.
+//! The virtual bookstore of paper 4 (Connection Sentry): the application whose orphaned requests
+//! are stopped in its database.
 //!
-//! Six services and product files over HTTP/1.1, 4,309 books, in SQLite, PostgreSQL or MariaDB: home, search, browse,
-//! select, add to cart, buy. An order *is* a committed row.
+//! The store has six services and product files over HTTP/1.1, and 4,309 books in SQLite,
+//! PostgreSQL or MariaDB. The services are home, search, browse, select, add to cart, and buy. An
+//! order *is* a committed row.
 //!
-//! It is the seed's plain server on purpose. A fixed number of workers, each with one database connection, take requests
-//! from one bounded first-come-first-served queue. None looks at its client while it works: what a client who has left
-//! had asked for is computed to its end, and what it costs is counted ([`Stats::busy_us_in_vain`]), unless somebody
-//! stops it in the database. Then the answer is 503, and the connection serves the next request.
+//! The store is deliberately the plain server of the paper. A fixed number of workers, each with
+//! one database connection, take requests from one bounded first-come-first-served queue. A worker
+//! does not check its client while it works. The request of a client that has left is computed to
+//! its end, and its cost is counted ([`Stats::busy_us_in_vain`]), unless its statement is cancelled
+//! in the database. Then the answer is 503, and the connection serves the next request.
 //!
-//! A search reads every page of every book without an index, showing a book half of them, a shelf a ninth: the ratios of
-//! the seed's response times at light load. How long that is the number of pages says ([`Options::pages`]).
+//! A search reads every page of every book without an index. Showing a book reads half of the
+//! pages, browsing a category a ninth. These are the ratios of the paper's response times at light
+//! load. The number of pages ([`Options::pages`]) sets the absolute times.
 //!
-//! [`trace`] makes a trace of sessions of the seed's size.
+//! [`trace`] generates a trace of sessions of the same size as the paper's.
 #![forbid(unsafe_code)]
 
 mod app_state;

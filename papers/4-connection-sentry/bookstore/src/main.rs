@@ -1,4 +1,4 @@
-//! The store as a program of its own, and the maker of its trace.
+//! The store as a separate program, which also generates the trace.
 
 use std::io::{self, BufWriter, Write};
 use std::net::SocketAddr;
@@ -16,15 +16,18 @@ use bywash_site::Signals;
 use clap::{Args, Parser, Subcommand};
 use tokio::runtime::Builder;
 
-/// Has the password of the database, if it stands neither in its address nor in a file.
+/// The environment variable with the password of the database, if neither its address nor a file
+/// has it.
 const PASSWORD: &str = "BYWASH_BOOKSTORE_PASSWORD";
 
 /// A bookstore with a fixed capacity and an expensive database, to be overloaded.
 ///
-/// It serves GET / /search?q= /browse?category= /book?id= /file/N and POST /cart /buy. An order is a committed row.
-/// GET /-/stats counts the outcomes of requests. GET /-/health says whether the store is up.
+/// It serves GET / /search?q= /browse?category= /book?id= /file/N and POST /cart /buy. An order is
+/// a committed row. GET /-/stats counts the outcomes of requests. GET /-/health says whether the
+/// store is up.
 ///
-/// A request may have its name in the header bywash-request. A request whose query is cancelled gets 503.
+/// A request may have its name in the header bywash-request. A request whose query is cancelled
+/// gets 503.
 #[derive(Debug, Parser)]
 #[command(name = "bywash-bookstore", version, args_conflicts_with_subcommands = true)]
 struct Arguments {
@@ -53,8 +56,9 @@ struct Serve {
     #[arg(long, default_value = "127.0.0.1:3001")]
     listen: SocketAddr,
 
-    /// SQLite file, postgres://USER:PASSWORD@HOST:PORT/DATABASE or mysql://…; filled if it is empty [default: a
-    /// temporary file]. The password can also be in the environment variable `BYWASH_BOOKSTORE_PASSWORD`
+    /// SQLite file, postgres://USER:PASSWORD@HOST:PORT/DATABASE or mysql://…; filled if it is empty
+    /// [default: a temporary file]. The password can also be in the environment variable
+    /// `BYWASH_BOOKSTORE_PASSWORD`
     #[arg(long, value_name = "PLACE")]
     database: Option<DatabaseUrl>,
 
@@ -70,7 +74,8 @@ struct Serve {
     #[arg(long, default_value_t = 511)]
     backlog: usize,
 
-    /// Pages of text per book; the cost of a search is proportional to them [default: 8, or what the database has]
+    /// Pages of text per book; the cost of a search is proportional to them [default: 8, or the
+    /// number in the database]
     #[arg(long)]
     pages: Option<u32>,
 
@@ -95,10 +100,10 @@ struct Serve {
     calibrate: bool,
 }
 
-/// How long running requests may go on after a signal to end.
+/// The time that running requests may continue after a signal.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Why the program ended badly.
+/// Why the program failed.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error("{0}")]
@@ -132,7 +137,7 @@ fn write_trace(seed: u64, statistics: bool) -> Result<(), Failure> {
     let written =
         if statistics { write!(out, "{}", trace.statistics()) } else { trace.write(&mut out) };
     match written.and_then(|()| out.flush()) {
-        // Whoever reads has seen enough.
+        // The reader has closed the pipe.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written.map_err(Failure::Write),
     }
@@ -161,7 +166,7 @@ impl Serve {
     }
 }
 
-/// One line a service: its name, milliseconds, and their share of a search.
+/// Prints one line for each service: its name, milliseconds, and the ratio to a search.
 fn print_costs(options: &Options) -> Result<(), Failure> {
     let costs = calibrate(options)?;
     let search = costs.iter().find(|cost| cost.service == bywash_bookstore::Service::Search);
@@ -178,10 +183,10 @@ fn print_costs(options: &Options) -> Result<(), Failure> {
 fn run(options: Options) -> Result<(), Failure> {
     let runtime = Builder::new_current_thread().enable_all().build().map_err(Failure::Signals)?;
     let signals = Signals::caught(&runtime).map_err(Failure::Signals)?;
-    // Outside of the event loop: connections to a database have event loops of their own.
+    // Start outside the event loop: connections to a database have their own event loops.
     let bookstore = Bookstore::start(options)?;
     let stats = bookstore.stats().database;
-    // Nobody reading the lines is no reason not to serve.
+    // If the line cannot be written, the store still serves.
     let _ = writeln!(
         io::stdout(),
         "bookstore listening on http://{}, {} with {} pages a book",
@@ -193,7 +198,8 @@ fn run(options: Options) -> Result<(), Failure> {
     leave(bookstore)
 }
 
-/// Gives running requests a moment. What a database does not let go of ends with the process.
+/// Stops the store, and gives running requests [`GRACE`] to end. A request that the database does
+/// not release ends with the process.
 fn leave(bookstore: Bookstore) -> Result<(), Failure> {
     let (done, left) = mpsc::channel();
     let stopping = thread::Builder::new().spawn(move || {

@@ -1,4 +1,4 @@
-//! What the operator of a store may choose.
+//! The options of a store.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -8,40 +8,43 @@ use bywash_lease::DatabaseName;
 
 use crate::{BookstoreError, DatabaseUrl};
 
-/// More threads than this is a typing error, not a capacity.
+/// The largest number of workers: a larger one is a typing error, not a capacity.
 const MAX_WORKERS: usize = 1024;
 
-/// More pages than this is a typing error: some hundred megabytes of text.
+/// The largest number of pages: more would be some hundred megabytes of text, which is a typing
+/// error.
 const MAX_PAGES: u32 = 64;
 
-/// The capacity of a store, what it costs, and where it lives.
+/// The capacity, cost, address and database of a store.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where to listen; port 0 takes a free one, see [`crate::Bookstore::address`].
+    /// The address to listen on. Port 0 takes a free port, see [`crate::Bookstore::address`].
     pub listen: SocketAddr,
-    /// Where the books are. They are made if they are missing.
+    /// The database of the books, which is filled if it is empty.
     pub database: DatabaseUrl,
-    /// How many requests run at a time, each with a database connection, 1 to 1024.
+    /// The number of requests that run at a time, each with a database connection, 1 to 1024.
     pub workers: usize,
-    /// How many requests may wait for a worker, at least 1. Default 511, the listen backlog of the servers of the
-    /// seed's time.
+    /// The number of requests that may wait for a worker, at least 1. The default is 511, the
+    /// listen backlog of servers at the time of paper 4.
     pub backlog: usize,
-    /// Pages of text a book has, 1 to 64: the time scale. Default [`Options::USUAL_PAGES`], or what the database has.
+    /// Pages of text in a book, 1 to 64, which set the time scale. The default is
+    /// [`Options::USUAL_PAGES`], or the number in the database.
     pub pages: Option<u32>,
-    /// Whether statements say in a comment in front whose they are.
+    /// Whether a comment in front of each statement names its request.
     pub tags: bool,
-    /// After which a database server that says nothing is taken for lost. Longer than any query may take.
+    /// The time without an answer after which a database server counts as lost. It must be longer
+    /// than any query.
     pub silence: Duration,
-    /// The stop daemon that is told which request uses which connection.
+    /// The stop daemon to which the store announces which request uses which connection.
     pub sentry: Option<Sentry>,
 }
 
-/// Where the stop daemon is.
+/// The address of the stop daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sentry {
-    /// Its socket.
+    /// The socket of the daemon.
     pub socket: PathBuf,
-    /// What it calls the database, unless that is SQLite, which is in this process.
+    /// The daemon's name for the database. It is not used for SQLite, which is in this process.
     pub name: DatabaseName,
 }
 
@@ -61,10 +64,10 @@ impl Default for Options {
 }
 
 impl Options {
-    /// With so many a search takes some tens of milliseconds.
+    /// The default number of pages, with which a search takes some tens of milliseconds.
     pub const USUAL_PAGES: u32 = 8;
 
-    /// Refuses what could not work rather than guessing what was meant.
+    /// Checks that the options can work.
     pub(crate) fn check(&self) -> Result<(), BookstoreError> {
         if !(1..=MAX_WORKERS).contains(&self.workers) {
             return Err(BookstoreError::Option("workers must be from 1 to 1024"));

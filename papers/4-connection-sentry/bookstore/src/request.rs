@@ -1,6 +1,7 @@
-//! What one request asks of the store, read from its head and body before it may queue.
+//! Parses the head and the body of a request before it may queue.
 //!
-//! Everything a client can send is bounded and checked here; past this point there are only typed values.
+//! Everything that a client sends is bounded and checked here. After that there are only typed
+//! values.
 
 use bywash_lease::RequestId;
 use bywash_site::{Form, Refusal, Sid};
@@ -12,15 +13,15 @@ use crate::request_id::named;
 const WORDS: Refusal = Refusal::Invalid("q must be 1 to 100 characters without control characters");
 const NUMBER: Refusal = Refusal::Invalid("id must be the number of a book");
 
-/// The longest search, in characters.
+/// The maximum length of a search in characters.
 const MAX_WORDS: usize = 100;
 
-/// A request that may queue.
+/// A parsed request, ready to queue.
 #[derive(Debug)]
 pub(crate) enum ParsedRequest {
-    /// A file, by its number: nothing of the database.
+    /// A file, by its number. It does not need the database.
     File(u32),
-    /// Something of the database.
+    /// A request that needs the database.
     Store(StoreRequest),
 }
 
@@ -28,12 +29,12 @@ pub(crate) enum ParsedRequest {
 #[derive(Debug)]
 pub(crate) struct StoreRequest {
     pub(crate) operation: Operation,
-    /// The session the client claims; the store knows whether it exists.
+    /// The session that the client claims. The store checks whether it exists.
     pub(crate) sid: Option<Sid>,
     pub(crate) id: Option<RequestId>,
 }
 
-/// What is wanted of the database.
+/// The operation on the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     Home,
@@ -45,7 +46,8 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
-    /// Whether it changes nothing, so that nobody is hurt if it is stopped. What writes is begun or not, and ends.
+    /// Returns whether the operation changes nothing, so that it may be stopped without harm. An
+    /// operation that writes is never stopped.
     pub(crate) const fn only_reads(&self) -> bool {
         match self {
             Self::Home | Self::Search(_) | Self::Browse(_) | Self::Select(_) => true,
@@ -75,7 +77,8 @@ impl ParsedRequest {
     }
 }
 
-/// Control characters are in no page, and PostgreSQL takes no zero byte.
+/// Parses the words of a search. No page has control characters, and PostgreSQL does not accept a
+/// zero byte.
 fn words(text: Option<&str>) -> Result<String, Refusal> {
     let text = text.map(str::trim).unwrap_or_default();
     let fits = (1..=MAX_WORDS).contains(&text.chars().count());
@@ -83,7 +86,7 @@ fn words(text: Option<&str>) -> Result<String, Refusal> {
     if fits && is_plain { Ok(text.to_owned()) } else { Err(WORDS) }
 }
 
-/// A book's number as it is written on the pages; whether there is such a book, the database knows.
+/// Parses a book's number as the pages write it. The database checks whether there is such a book.
 fn number(text: Option<&str>) -> Result<i64, Refusal> {
     let text = text.filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
     text.and_then(|text| text.parse().ok()).ok_or(NUMBER)

@@ -1,19 +1,21 @@
-//! The name that a request has for everybody it passes.
+//! The identifier that a request has in all programs that it passes.
 
 use bywash_lease::RequestId;
 use http::HeaderMap;
 
-/// The header that carries it.
+/// The header with the identifier.
 pub const REQUEST_HEADER: &str = "bywash-request";
 
-/// The name in the headers, if there is just one. Anything else is ignored: a client may send what it likes.
+/// Returns the identifier in the headers, if there is exactly one. Anything else is ignored,
+/// because a client may send any value.
 pub(crate) fn named(headers: &HeaderMap) -> Option<RequestId> {
     let mut values = headers.get_all(REQUEST_HEADER).iter();
     let value = values.next().filter(|_| values.next().is_none())?;
     value.to_str().ok()?.parse().ok()
 }
 
-/// In front of a statement: PostgreSQL shows the first kilobyte of what runs, and a comment behind is lost.
+/// Returns the comment in front of a statement. PostgreSQL shows only the first kilobyte of a
+/// running statement, so that a comment at its end would be lost.
 pub(crate) fn comment(request: &RequestId) -> String {
     format!("/*bywash-request='{request}'*/ ")
 }

@@ -1,23 +1,23 @@
-//! What the store does: the seed's six services, and files about its products.
+//! The services of the store: the six of paper 4, and files about its products.
 
 use http::Method;
 use serde::Serialize;
 
-/// One service; each is one route.
+/// One service. Each service is one route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Service {
     /// `GET /`: the front page.
     Home,
-    /// `GET /search?q=`: books whose pages say these words.
+    /// `GET /search?q=`: books whose pages contain these words.
     Search,
-    /// `GET /browse?category=`: a shelf.
+    /// `GET /browse?category=`: books of a category.
     Browse,
-    /// `GET /book?id=`: one book, and those that are about the same.
+    /// `GET /book?id=`: one book, and others on the same subject.
     Select,
-    /// `POST /cart` with `id`: a book goes into the cart.
+    /// `POST /cart` with `id`: puts a book into the cart.
     Cart,
-    /// `POST /buy`: the cart becomes an order.
+    /// `POST /buy`: turns the cart into an order.
     Buy,
     /// `GET /file/N`: a cover or a sample; without the database.
     File,
@@ -28,12 +28,12 @@ impl Service {
     pub const ALL: [Self; 7] =
         [Self::Home, Self::Search, Self::Browse, Self::Select, Self::Cart, Self::Buy, Self::File];
 
-    /// The place of the service in [`Service::ALL`].
+    /// Returns the index of the service in [`Service::ALL`].
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// The name in statistics and traces.
+    /// Returns the service's name in statistics and traces.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Home => "home",
@@ -46,7 +46,7 @@ impl Service {
         }
     }
 
-    /// The path of its route, up to the number of a file.
+    /// Returns the path of the service's route, up to the number of a file.
     pub const fn path(self) -> &'static str {
         match self {
             Self::Home => "/",
@@ -59,7 +59,7 @@ impl Service {
         }
     }
 
-    /// The method of its route.
+    /// Returns the method of the service's route.
     pub const fn method(self) -> Method {
         match self {
             Self::Home | Self::Search | Self::Browse | Self::Select | Self::File => Method::GET,
@@ -67,7 +67,7 @@ impl Service {
         }
     }
 
-    /// The service at `path`.
+    /// Returns the service at `path`.
     pub fn at(path: &str) -> Option<Self> {
         let file = path.starts_with(Self::File.path()).then_some(Self::File);
         file.or_else(|| Self::ALL.into_iter().find(|service| service.path() == path))

@@ -1,4 +1,4 @@
-//! What a store has done so far, for `/-/stats` and for tests.
+//! The statistics of a store, for `/-/stats` and for tests.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use serde::Serialize;
 
 use crate::Service;
 
-/// A reading of the whole store. The counters are read one by one while work goes on: sums are exact only when the
-/// store is idle.
+/// A reading of the whole store. The counters are read one by one while work continues, so that
+/// sums are exact only when the store is idle.
 #[derive(Clone, Debug, Serialize)]
 pub struct Stats {
-    /// Per service; always all seven.
+    /// Statistics of each service; always all seven.
     pub services: BTreeMap<Service, ServiceStats>,
-    /// Microseconds of workers' time.
+    /// Workers' time for all requests, in microseconds.
     pub busy_us: u64,
-    /// Of these: for clients that left before they were answered.
+    /// The part of `busy_us` for clients that left before they were answered.
     pub busy_us_departed: u64,
-    /// Of those: after they had left.
+    /// The part of `busy_us_departed` after the client had left.
     pub busy_us_in_vain: u64,
     /// Requests waiting for a worker now.
     pub queue_length: usize,
@@ -25,31 +25,32 @@ pub struct Stats {
     pub running: usize,
     /// Clients that left between sending their request and getting the answer.
     pub departed: u64,
-    /// How many requests can run at a time.
+    /// The number of requests that can run at a time.
     pub workers: usize,
-    /// How many requests can wait.
+    /// The number of requests that can wait.
     pub backlog: usize,
-    /// Conversations begun with the stop daemon; `null` without one. One is usual, more: it was away or slow.
+    /// Conversations begun with the stop daemon; `null` without one. More than one means that the
+    /// daemon was away or slow.
     pub sentry_conversations: Option<u64>,
-    /// The database behind.
+    /// The store's database.
     pub database: DatabaseStats,
 }
 
-/// What is known of the database.
+/// The state of the database.
 #[derive(Clone, Debug, Serialize)]
 pub struct DatabaseStats {
     /// `sqlite`, `postgres` or `mariadb`.
     pub kind: &'static str,
-    /// Whether it was there when a worker last asked it.
+    /// Whether the database was available at a worker's last attempt.
     pub reachable: bool,
-    /// Requests that found it gone.
+    /// Requests that found the database unavailable.
     pub lost: u64,
-    /// Pages a book has: the cost of a search is proportional to them.
+    /// Pages of a book. The cost of a search is proportional to their number.
     pub pages: u32,
 }
 
 impl Stats {
-    /// The numbers of one service.
+    /// Returns the numbers of one service.
     pub fn service(&self, service: Service) -> ServiceStats {
         self.services.get(&service).copied().unwrap_or_default()
     }

@@ -1,4 +1,5 @@
-//! One worker thread, as in the seed's plain server: takes a request, serves it to its end, answers.
+//! One worker thread, like those of paper 4's plain server: it takes a request, serves it to its
+//! end, and answers.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use crate::files;
 use crate::request::ParsedRequest;
 use crate::store::Store;
 
-/// A worker and its own database connection.
+/// A worker with its own database connection.
 pub(crate) struct Worker {
     state: Arc<AppState>,
     store: Store,
@@ -41,7 +42,7 @@ impl Worker {
                 && *error != DbError::Cancelled
             {
                 let name = Service::ALL[service].name();
-                // Nobody reading it is no reason not to serve.
+                // If the line cannot be written, the store still serves.
                 let _unread = writeln!(std::io::stderr(), "bookstore: {name}: {error}");
             }
             served.map(WorkerResponse::Page)

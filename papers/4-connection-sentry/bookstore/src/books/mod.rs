@@ -1,4 +1,5 @@
-//! The catalogue: as many books as the seed's store had, made up from their numbers, the same on every machine.
+//! The catalogue: as many books as in paper 4, generated from their numbers, the same on every
+//! machine.
 
 mod words;
 
@@ -7,25 +8,25 @@ use bywash_scenario::Stream;
 pub(crate) use words::{AUTHORS, FAVOURITE, TITLE_NOUNS};
 use words::{SYLLABLES, TITLE_ADJECTIVES};
 
-/// How many books there are: as many as in the seed (section 4.2).
+/// The number of books, which is that of paper 4 (section 4.2).
 pub const BOOKS: u32 = 4_309;
 
-/// What the shelves are called. Their share of the books, a ninth, is what makes browsing cost a ninth of a search, as
-/// in the seed (0.4 s and 3.7 s).
+/// The names of the categories. Each has a ninth of the books, so that browsing costs a ninth of a
+/// search, as in paper 4 (0.4 s and 3.7 s).
 pub const CATEGORIES: [&str; 9] =
     ["history", "novels", "poetry", "science", "travel", "cooking", "music", "gardens", "law"];
 
-/// Letters on a page at least; it ends with the word that reaches them.
+/// The minimum length of a page in letters. A page ends with the word that reaches it.
 const PAGE: usize = 1_000;
 
-/// Different words of which pages are made, beside those of titles.
+/// The number of different words that pages are made of, in addition to those of titles.
 const WORDS: u64 = 2_000;
 
-/// What a random number is drawn for.
+/// The purposes of random numbers.
 const FOR_BOOK: u64 = 1;
 const FOR_PAGE: u64 = 2;
 
-/// The seed of everything that is made up here.
+/// The seed of all random numbers in this module.
 const SEED: u64 = 4;
 
 /// One book.
@@ -51,14 +52,14 @@ impl std::fmt::Display for Cents {
 }
 
 impl Book {
-    /// The book of a number from 1 to [`BOOKS`].
+    /// Returns the book with a number from 1 to [`BOOKS`].
     pub(crate) fn new(number: u32) -> Self {
         let mut rng = Stream::new(SEED, FOR_BOOK, number.into());
         let adjective = pick(&TITLE_ADJECTIVES, &mut rng);
         let noun = pick(&TITLE_NOUNS, &mut rng);
         Self {
             id: number.into(),
-            // The number makes titles differ, as editions do.
+            // The number makes titles differ, like editions.
             title: format!("The {adjective} {noun}, No. {number}"),
             author: pick(&AUTHORS, &mut rng).to_owned(),
             category: CATEGORIES[category_of(number)].to_owned(),
@@ -66,13 +67,14 @@ impl Book {
         }
     }
 
-    /// What the page of the book says about it.
+    /// Returns the description on the book's page.
     pub(crate) fn description(&self) -> String {
         let Self { title, author, category, .. } = self;
         format!("{title}, by {author}: a book for those who care about {category}.")
     }
 
-    /// One page of its text, in small letters, numbered from 0. The first begins with title and author.
+    /// Returns one page of its text, in small letters, numbered from 0. The first page begins with
+    /// title and author.
     pub(crate) fn page(&self, number: u32) -> String {
         let index = u64::from(number) << 32 | self.id.unsigned_abs();
         let mut rng = Stream::new(SEED, FOR_PAGE, index);
@@ -92,22 +94,23 @@ impl Book {
         text
     }
 
-    /// What other books are looked through for when this one is shown: what it is about, in small letters.
+    /// Returns the subject of the book, in small letters. When the book is shown, other books are
+    /// searched for it.
     pub(crate) fn subject(&self) -> String {
         let named = self.title.split([' ', ',']).nth(2);
         named.unwrap_or_default().to_lowercase()
     }
 }
 
-/// The numbers of a category's books, both ends included: its books stand together.
+/// Returns the first and the last number of a category's books, which are consecutive.
 pub(crate) fn shelf(category: usize) -> (i64, i64) {
     let shelves = CATEGORIES.len() as u64;
     let begins = |shelf: usize| (shelf as u64 * u64::from(BOOKS)).div_ceil(shelves).cast_signed();
     (begins(category) + 1, begins(category + 1))
 }
 
-/// The half of the store in which a book stands: what is read to show it, as showing costs half of a search in the
-/// seed (1.9 s and 3.7 s).
+/// Returns the first and the last book of the half of the store to which a book belongs. Showing
+/// the book reads this half, because showing costs half of a search in paper 4 (1.9 s and 3.7 s).
 pub(crate) fn half(id: i64) -> (i64, i64) {
     let middle = i64::from(BOOKS / 2);
     if id <= middle { (1, middle) } else { (middle + 1, BOOKS.into()) }
@@ -117,31 +120,31 @@ fn category_of(number: u32) -> usize {
     (number as usize - 1) * CATEGORIES.len() / BOOKS as usize
 }
 
-/// A whole number from 0 to below `count`, each as likely.
+/// Returns a whole number from 0 to below `count`, each with the same probability.
 pub(crate) fn below(count: u64, rng: &mut Stream) -> u64 {
     ((rng.unit() * count as f64) as u64).min(count - 1)
 }
 
-/// A whole number from 0 to below `count`, the *n*-th with a chance of about 1/*n*, as words are used and books are
-/// asked for.
+/// Returns a whole number from 0 to below `count`, the *n*-th with a probability of about 1/*n*,
+/// like the frequency of words and the popularity of books.
 pub(crate) fn common(count: u64, rng: &mut Stream) -> u64 {
     let power = (count as f64 + 1.0).powf(rng.unit());
     (power as u64).clamp(1, count) - 1
 }
 
-/// One of several, each as likely.
+/// Returns one of several texts, each with the same probability.
 pub(crate) fn pick<'a>(from: &[&'a str], rng: &mut Stream) -> &'a str {
     from[below(from.len() as u64, rng) as usize]
 }
 
-/// The word of a number below [`WORDS`].
+/// Returns the word with a number below [`WORDS`].
 pub(crate) fn word(number: u64) -> String {
     let mut text = String::new();
     push_word(number, &mut text);
     text
 }
 
-/// The most frequent words are the shortest.
+/// Appends the word with this number. The most frequent words are the shortest.
 fn push_word(number: u64, text: &mut String) {
     let mut rest = number as usize;
     loop {

@@ -1,6 +1,6 @@
-//! The words of which titles, names and pages are made.
+//! The words that titles, names and pages are made of.
 
-/// What many pages say; the word by which the books of a shelf are ordered.
+/// A word that many pages contain, by which the books of a category are ordered.
 pub(crate) const FAVOURITE: &str = "favourite";
 
 pub(super) const TITLE_ADJECTIVES: [&str; 24] = [
@@ -38,7 +38,8 @@ pub(crate) const AUTHORS: [&str; 20] = [
     "Ulla Kern",
 ];
 
-/// Each of a consonant and a vowel, so that a word can be taken apart in one way only.
+/// The syllables of words. Each is a consonant and a vowel, so that a word can be split in only one
+/// way.
 pub(super) const SYLLABLES: [&str; 40] = [
     "bu", "be", "bi", "bo", "da", "de", "di", "do", "fa", "fe", "ga", "go", "ha", "he", "ka", "ki",
     "la", "le", "li", "lo", "ma", "me", "mi", "mo", "na", "ne", "ni", "no", "pa", "po", "ra", "re",

@@ -1,7 +1,7 @@
-//! What is written: a cart, and the order that it becomes.
+//! The operations that write: filling a cart, and turning it into an order.
 //!
-//! Both begin by changing the session's row. Whoever comes second waits there for the first, so one cart is ordered
-//! once, however many requests ask for it at the same time.
+//! Both begin by changing the session's row. A second request waits there for the first. One cart
+//! is therefore ordered once, however many requests ask for it at the same time.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -11,15 +11,16 @@ use super::{Page, Receipt};
 use crate::books::Cents;
 use bywash_database::{DbError, Pooled, Value};
 
-/// What adding to a cart made of it.
+/// The result of adding to a cart.
 pub(super) struct Added {
     pub(super) sid: Sid,
     pub(super) is_new: bool,
     pub(super) books: i64,
 }
 
-/// Puts a book into the cart of `claimed`, or of the new session `fresh` if nobody has that name: an unknown one is
-/// never adopted, as whoever planted it would know the session. `None`: there is no such book.
+/// Puts a book into the cart of the session `claimed`, or of the new session `fresh` if `claimed`
+/// is unknown. An unknown identifier is never adopted, because an attacker who planted it would
+/// know the session. Returns `None` if there is no such book.
 pub(super) fn add(
     pooled: &mut Pooled,
     claimed: Option<Sid>,
@@ -48,7 +49,8 @@ pub(super) fn add(
     })
 }
 
-/// Makes the cart an order, marked with the request that placed it. When this returns one, it is committed.
+/// Turns the cart into an order, marked with the request that placed it. An order that this returns
+/// is committed.
 pub(super) fn buy(
     pooled: &mut Pooled,
     sid: Option<Sid>,
@@ -70,13 +72,14 @@ pub(super) fn buy(
     })
 }
 
-/// Takes the session's row; whether there is one.
+/// Changes the session's row, which locks it. Returns whether there is one.
 fn touch(pooled: &mut Pooled, sid: Sid) -> Result<bool, DbError> {
     let update = "UPDATE sessions SET changes = changes + 1 WHERE sid = ?";
     Ok(pooled.change(update, &[name(sid)])? == 1)
 }
 
-/// How many books are in the cart, and what they cost. Added up here, as databases differ in what a sum is.
+/// Returns the number of books in the cart, and their price. The sum is computed here, because
+/// databases differ in the type of a sum.
 fn content(pooled: &mut Pooled, sid: Sid) -> Result<(i64, Cents), DbError> {
     let select = "SELECT cart.quantity, books.price_cents FROM cart
                   JOIN books ON books.id = cart.book WHERE cart.sid = ?";
@@ -92,7 +95,7 @@ fn name(sid: Sid) -> Value {
     Value::Text(sid.to_string())
 }
 
-/// Milliseconds since 1970; zero for a clock set before that.
+/// Returns the milliseconds since 1970; zero for a clock set before that.
 fn now_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)

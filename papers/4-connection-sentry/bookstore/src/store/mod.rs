@@ -1,6 +1,7 @@
-//! The store on its database: which request asks for what, and who is told that it works there.
+//! The store on its database: runs the statements of requests, and leases connections from the stop
+//! daemon.
 //!
-//! One [`Store`] per worker, with a connection of its own.
+//! Each worker has one [`Store`] with its own connection.
 
 mod cart;
 mod queries;
@@ -20,26 +21,26 @@ use bywash_database::{DbError, Pool, Pooled};
 
 pub use schema::SchemaError;
 
-/// One worker's way to the database.
+/// One worker's access to the database.
 pub(crate) struct Store {
     pooled: Pooled,
-    /// Told which request uses which connection, if anybody is.
+    /// The client of the stop daemon, if the store uses one.
     lease_client: Option<LeaseClient>,
-    /// Whether statements say in a comment whose they are.
+    /// Whether a comment in front of each statement names its request.
     tags: bool,
     /// `/dev/urandom`, for session ids.
     entropy: File,
 }
 
-/// What became of a request.
+/// The answer to a request.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) page: Page,
-    /// The session was made for this request and the client must be told its name.
+    /// The session created for this request, whose identifier the client must get.
     pub(crate) new_session: Option<Sid>,
 }
 
-/// What there is to show.
+/// The content of a page.
 #[derive(Debug)]
 pub(crate) enum Page {
     Home(Vec<Book>),
@@ -53,14 +54,14 @@ pub(crate) enum Page {
     NoSuchCategory,
 }
 
-/// What the customer is told about an order.
+/// The confirmation of an order to the customer.
 #[derive(Debug)]
 pub(crate) struct Receipt {
     pub(crate) number: i64,
     pub(crate) total: Cents,
 }
 
-/// Makes and fills the tables if they are missing; gives how many pages a book has.
+/// Creates and fills the tables if they are missing. Returns the number of pages in a book.
 pub(crate) fn prepare(pool: &Pool, wanted: Option<u32>, usual: u32) -> Result<u32, SchemaError> {
     schema::prepare(&mut pool.pooled(), wanted, usual)
 }
@@ -74,11 +75,12 @@ impl Store {
         Ok(Self { pooled: pool.pooled(), lease_client, tags, entropy: File::open("/dev/urandom")? })
     }
 
-    /// Serves one request. When this returns an order, it is committed.
+    /// Serves one request. An order that this returns is committed.
     ///
-    /// A connection may have broken since its last use, with the database behind it there again. So a request whose
-    /// first statement meets that is tried once more: none of it has been done, or it only reads. The same goes for
-    /// one that cannot be leased.
+    /// A connection may have broken since its last use, although the database is available again. A
+    /// request is therefore retried once if its first statement finds the connection broken:
+    /// nothing of it has been done, or it only reads. A request whose connection cannot be leased
+    /// is also retried once.
     pub(crate) fn serve(&mut self, request: &StoreRequest) -> Result<Answer, DbError> {
         let was_there = self.pooled.ready(self.query_tag(request))?;
         match self.serve_leased(request) {
@@ -93,19 +95,21 @@ impl Store {
         self.serve_leased(request)
     }
 
-    /// Whether the database was asked anything for the last request.
+    /// Returns whether any statement was begun for the last request.
     pub(crate) fn has_asked(&self) -> bool {
         self.pooled.begun() > 0
     }
 
-    /// Makes the connection before anybody needs it.
+    /// Opens the connection before a request needs it.
     pub(crate) fn open(&mut self) -> Result<(), DbError> {
         self.pooled.ready(String::new()).map(drop)
     }
 
-    /// The one place where a request is given a connection and gives it back, and where that is announced: nothing
-    /// of it runs before the daemon has agreed, and what the daemon does not take back is closed. What writes is not
-    /// announced: nobody shall stop it.
+    /// Leases the connection for a request, serves the request, and releases the lease.
+    ///
+    /// Nothing of the request runs before the daemon has agreed, or has proved unavailable. A
+    /// connection whose release the daemon does not confirm is closed. Requests that write are not
+    /// leased, so that nothing can stop them.
     fn serve_leased(&mut self, request: &StoreRequest) -> Result<Answer, DbError> {
         let stop = self.pooled.stop();
         if let Some(stop) = &stop {

@@ -1,25 +1,27 @@
-//! What is read: the front page, shelves, searches, one book.
+//! The operations that read: the front page, categories, searches, one book.
 //!
-//! Looking through pages is one statement, without an index, for all three: it reads every page of the books it is
-//! given and nothing else, so its cost is theirs. A search looks through the whole store, showing a book through half
-//! of it, a shelf through a ninth ([`crate::books::half`], [`crate::books::shelf`]).
+//! One statement searches pages for all three operations. It has no index of the text, and reads
+//! every page of the books that it is given and nothing else. Its cost is therefore proportional to
+//! their number. A search reads the whole store, showing a book half of it, browsing a category a
+//! ninth ([`crate::books::half`], [`crate::books::shelf`]).
 
 use crate::books::{BOOKS, Book, CATEGORIES, Cents, FAVOURITE, half, shelf};
 use bywash_database::{DbError, Pooled, Row};
 
-/// Columns of a [`Book`].
+/// The columns of a [`Book`].
 const COLUMNS: &str = "b.id, b.title, b.author, b.category, b.price_cents";
 
-/// Books on a page.
+/// The number of books on a page.
 const LISTED: u32 = 20;
 
-/// The front page's books.
+/// Returns the front page's books.
 pub(super) fn front(pooled: &mut Pooled) -> Result<Vec<Book>, DbError> {
     let select = format!("SELECT {COLUMNS} FROM books b WHERE b.id <= 12 ORDER BY b.id");
     pooled.query(&select, &[])?.iter().map(book).collect()
 }
 
-/// The books of a category that are called a favourite most often. `None`: there is no such category.
+/// Returns the books of a category with the most pages that contain [`FAVOURITE`], or `None` if
+/// there is no such category.
 pub(super) fn browse(
     pooled: &mut Pooled,
     category: Option<&str>,
@@ -29,12 +31,12 @@ pub(super) fn browse(
     place.map(|place| mentioning(pooled, FAVOURITE, shelf(place))).transpose()
 }
 
-/// The books whose pages say `words` most often, whatever the case.
+/// Returns the books with the most pages that contain `words`, in any case.
 pub(super) fn search(pooled: &mut Pooled, words: &str) -> Result<Vec<Book>, DbError> {
     mentioning(pooled, &words.to_ascii_lowercase(), (1, BOOKS.into()))
 }
 
-/// One book with its description, and those near it that are about the same.
+/// Returns one book with its description, and books of the same half on the same subject.
 pub(super) fn select(
     pooled: &mut Pooled,
     id: i64,

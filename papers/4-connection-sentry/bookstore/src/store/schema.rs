@@ -1,36 +1,37 @@
-//! The tables, made and filled once.
+//! The tables, created and filled once.
 //!
-//! The books, their pages and the word that they are there are committed together: a database is full or empty,
-//! whenever whoever filled it was killed.
+//! The books, their pages and the mark that they are complete are committed together. If the
+//! process that fills the database is killed, the database is therefore either empty or full.
 
 use bywash_database::{DbError, Dialect, Pooled, Row, Value, insert, populate};
 
 use crate::books::{BOOKS, Book};
 
-/// Raised whenever a table or a page changes; another database is refused, not converted.
+/// The version of the tables, incremented whenever a table or a page changes. A database of another
+/// version is refused, not converted.
 const VERSION: i64 = 1;
 
 /// Why the tables are not what this store needs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
-    /// It cannot be reached, or there are other tables of these names in it.
+    /// The database cannot be reached, or has other tables with these names.
     #[error("cannot use the database: {0}")]
     Database(String),
-    /// Made by another version.
+    /// The database was created by another version.
     #[error("the database has schema version {found}, but this store needs {VERSION}")]
     Version {
-        /// The one it has.
+        /// The version of the database.
         found: i64,
     },
-    /// Filled with another number of pages.
+    /// The database was filled with another number of pages.
     #[error(
         "the database has {found} pages per book, not {wanted}: use an empty database for another \
          cost"
     )]
     Pages {
-        /// Those there are.
+        /// The number of pages in the database.
         found: i64,
-        /// Those asked for.
+        /// The requested number of pages.
         wanted: u32,
     },
 }
@@ -41,7 +42,7 @@ impl From<DbError> for SchemaError {
     }
 }
 
-/// Makes and fills the tables if they are missing; gives the number of pages a book has.
+/// Creates and fills the tables if they are missing. Returns the number of pages in a book.
 pub(super) fn prepare(
     pooled: &mut Pooled,
     wanted: Option<u32>,
@@ -66,7 +67,7 @@ pub(super) fn prepare(
     }
 }
 
-/// What the database says of itself.
+/// The facts that the database records about itself.
 struct Facts {
     version: i64,
     pages: i64,

@@ -1,10 +1,12 @@
-//! A trace of sessions as large as the seed's, made up.
+//! Generates a trace of sessions as large as that of paper 4.
 //!
-//! The seed replays parts of a trace of a real bookstore that is not to be had: 123,664 requests in 3,177 sessions
-//! [paper 4.5]. These two numbers are kept exactly, and so is the mix of what its clients were served at light load
-//! (Table 4, three clients). Everything else is ours, and stands beside the constants below.
+//! The paper replays parts of a trace of a real bookstore, which is not available: 123,664 requests
+//! in 3,177 sessions [paper 4.5]. These two numbers are kept exactly, and so is the mix of requests
+//! that were served at light load (Table 4, three clients). All other properties are our own
+//! choice, and are stated at the constants below.
 //!
-//! One line a request, in the order of sessions, then of requests; lines that begin with `#` are words about it:
+//! Each request is one line. Lines are in the order of sessions, then of requests. Lines that begin
+//! with `#` are comments:
 //!
 //! ```text
 //! 17 @412903 home /            session 17 begins 412,903 ms after the trace does
@@ -12,7 +14,7 @@
 //! 17 +9120 search /search?q=harbour
 //! ```
 //!
-//! A class has the name of its [`Service`], which says the method.
+//! A class has the name of its [`Service`], which determines the method.
 
 mod session;
 mod statistics;
@@ -27,13 +29,13 @@ use crate::books::below;
 use session::distribute;
 pub use statistics::Statistics;
 
-/// Sessions of the seed's trace.
+/// The number of sessions in the paper's trace.
 pub const SESSIONS: usize = 3_177;
 
-/// Requests of the seed's trace.
+/// The number of requests in the paper's trace.
 pub const REQUESTS: usize = 123_664;
 
-/// What the seed's clients were served at light load: Table 4, three clients, standard Unix.
+/// The requests served at light load in the paper: Table 4, three clients, standard Unix.
 const MIX: [(Service, usize); 5] = [
     (Service::Home, 225),
     (Service::Browse, 25),
@@ -42,26 +44,26 @@ const MIX: [(Service, usize); 5] = [
     (Service::Select, 38),
 ];
 
-/// Sessions that end with an order, one in twenty. (The seed: "just a few".)
+/// The number of sessions that end with an order, one in twenty. (The paper: "just a few".)
 const BUYERS: usize = 159;
 
-/// Sessions that put a book into a cart and leave it there.
+/// The number of sessions that put a book into a cart and leave it there.
 const HESITANT: usize = 159;
 
-/// How many requests a session has: most are short and some very long, one second standing for one request. The mean
-/// is the seed's, the shape ours.
+/// The number of requests in a session, where one second stands for one request. Most sessions are
+/// short and some very long. The mean is the paper's, the shape ours.
 const LENGTH: Distribution = Distribution::Lognormal { mean: Span::from_millis(38_920), cv: 1.2 };
 
-/// Between the answer to a page and the next request for a page.
+/// The time between the answer to a page and the next request for a page.
 const THINK: Distribution = Distribution::Lognormal { mean: Span::from_secs(12), cv: 1.5 };
 
-/// Before a file, which the page that came before it asks for.
+/// The time before the request for a file, which belongs to the page before it.
 const FETCH: Distribution = Distribution::Exponential(Span::from_millis(100));
 
-/// How long the trace lasts: sessions begin at any moment of a day alike.
+/// The length of the trace. Sessions begin at any moment of a day with the same probability.
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
-/// What a random number is drawn for.
+/// The purpose of a random number.
 #[derive(Clone, Copy)]
 enum Purpose {
     Length = 11,
@@ -73,11 +75,12 @@ enum Purpose {
 /// One request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// After the answer to the one before; the first of a session: after the trace began.
+    /// The time after the previous answer; for the first request of a session, after the start of
+    /// the trace.
     pub wait: Span,
-    /// What is asked for.
+    /// The requested service.
     pub service: Service,
-    /// Path and query.
+    /// The path and the query.
     pub target: String,
 }
 
@@ -88,7 +91,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// The trace of a seed: the same on every machine.
+    /// Generates the trace of a seed, which is the same on every machine.
     pub fn generate(seed: u64) -> Self {
         let lengths = lengths(&mut stream(seed, Purpose::Length));
         let mut arrivals = stream(seed, Purpose::Arrivals);
@@ -103,12 +106,12 @@ impl Trace {
         Self { sessions: sessions.collect() }
     }
 
-    /// The requests of each session, in the order in which the sessions begin.
+    /// Returns the requests of each session, in the order in which the sessions begin.
     pub fn sessions(&self) -> &[Vec<Request>] {
         &self.sessions
     }
 
-    /// Writes it as text.
+    /// Writes the trace as text.
     pub fn write(&self, mut to: impl io::Write) -> io::Result<()> {
         writeln!(
             to,
@@ -125,7 +128,7 @@ impl Trace {
         to.flush()
     }
 
-    /// What it consists of.
+    /// Returns statistics of the trace.
     pub fn statistics(&self) -> Statistics {
         Statistics::of(self)
     }
@@ -135,28 +138,29 @@ fn stream(seed: u64, purpose: Purpose) -> Stream {
     Stream::new(seed, purpose as u64, 0)
 }
 
-/// How many requests each session has: drawn, then scaled so that the sum is what it has to be.
+/// Returns the number of requests in each session: drawn, then scaled to the required sum.
 fn lengths(rng: &mut Stream) -> Vec<usize> {
     let drawn: Vec<_> = (0..SESSIONS).map(|_| LENGTH.draw(rng).as_secs_f64()).collect();
-    // Everybody has one request; the rest is shared out by what was drawn.
+    // Every session has one request; the rest is distributed in proportion to the drawn lengths.
     let scale = (REQUESTS - SESSIONS) as f64 / drawn.iter().sum::<f64>();
     let mut lengths = Vec::with_capacity(SESSIONS);
     let (mut exact, mut given) = (0.0, 0);
     for length in drawn {
-        // What rounding takes from one it gives to the next.
+        // The remainder of rounding is carried over to the next session.
         exact += length * scale;
         let extra = exact as usize - given;
         given += extra;
         lengths.push(1 + extra);
     }
-    // The last may miss one by the error of the sum.
+    // The last session may lack one request because of the error of the sum.
     if let Some(last) = lengths.last_mut() {
         *last += REQUESTS - SESSIONS - given;
     }
     lengths
 }
 
-/// What is asked for beside the first page of each session, the carts and the orders, in any order.
+/// Returns the services of all requests in random order, except the first page of each session, the
+/// carts and the orders.
 fn shuffled_services(rng: &mut Stream) -> Vec<Service> {
     let mut services: Vec<_> = totals()
         .into_iter()
@@ -171,7 +175,8 @@ fn shuffled_services(rng: &mut Stream) -> Vec<Service> {
     services
 }
 
-/// How many requests of each class of the mix there are. What rounding leaves over are files.
+/// Returns the number of requests of each class of the mix. The remainder of rounding goes to
+/// files.
 fn totals() -> [(Service, usize); 5] {
     let all = REQUESTS - (BUYERS + HESITANT) - BUYERS;
     let parts: usize = MIX.iter().map(|(_, part)| part).sum();

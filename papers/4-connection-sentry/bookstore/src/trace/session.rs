@@ -1,4 +1,4 @@
-//! One session of a trace: what its requests are, and when.
+//! One session of a trace: its requests and their times.
 
 use bywash_scenario::Stream;
 use bywash_units::Span;
@@ -7,17 +7,19 @@ use super::{BUYERS, FETCH, HESITANT, Request, SESSIONS, THINK};
 use crate::Service;
 use crate::books::{AUTHORS, BOOKS, CATEGORIES, TITLE_NOUNS, below, common, pick, word};
 
-/// Sessions that are given a cart have at least so many requests: nobody buys at first sight.
+/// The minimum number of requests in a session with a cart, because visitors do not buy at first
+/// sight.
 const COMMITTED: usize = 6;
 
-/// Distributes the services to sessions of these lengths. Each begins at home; carts go to sessions all over the
-/// trace, each behind the showing of a book if there was one; a buyer's last request is the order.
+/// Distributes the services to sessions of these lengths. Each session begins at home. Carts go to
+/// sessions all over the trace, each after the first book that the session shows, if there is one.
+/// The last request of a buyer is the order.
 pub(super) fn distribute(lengths: &[usize], mut remaining: Vec<Service>) -> Vec<Vec<Service>> {
     let committed: Vec<_> = (0..SESSIONS).filter(|one| lengths[*one] >= COMMITTED).collect();
     let with_cart = BUYERS + HESITANT;
     let mut carts = vec![0; SESSIONS];
     for number in 0..with_cart {
-        // Every second of them buys.
+        // Every second one of them buys.
         carts[committed[number * committed.len() / with_cart]] = 1 + number % 2;
     }
     lengths
@@ -38,7 +40,7 @@ pub(super) fn distribute(lengths: &[usize], mut remaining: Vec<Service>) -> Vec<
         .collect()
 }
 
-/// Gives the requests of a session their times and targets.
+/// Assigns times and targets to the requests of a session.
 pub(super) fn session(services: &[Service], begins: Span, rng: &mut Stream) -> Vec<Request> {
     let request = |(place, service): (usize, &Service)| {
         let wait = match (place, service) {
@@ -64,7 +66,8 @@ fn target(service: Service, rng: &mut Stream) -> String {
     }
 }
 
-/// What people search for: half of them a subject, the others an author or any word, frequent ones more often.
+/// Returns the words of a search: half of them a subject, the others an author or any word,
+/// frequent ones more often.
 fn words(rng: &mut Stream) -> String {
     match below(10, rng) {
         0..5 => pick(&TITLE_NOUNS, rng).to_lowercase(),
@@ -73,10 +76,11 @@ fn words(rng: &mut Stream) -> String {
     }
 }
 
-/// A book's number. Some are asked for far more often than others, and these stand anywhere.
+/// Returns a book's number. Some books are requested far more often than others, and these are
+/// spread over the whole store.
 fn book(rng: &mut Stream) -> u64 {
     let rank = common(BOOKS.into(), rng);
-    // A step without a common divisor with the number of books visits each of them.
+    // A step that has no common divisor with the number of books reaches each of them.
     rank * 1_567 % u64::from(BOOKS) + 1
 }
 

@@ -1,4 +1,4 @@
-//! What a trace consists of, for people.
+//! Statistics of a trace, for people.
 
 use std::fmt;
 
@@ -7,15 +7,15 @@ use bywash_units::Span;
 use super::Trace;
 use crate::Service;
 
-/// Counts and middles of a trace.
+/// Counts, means and medians of a trace.
 #[derive(Clone, Debug)]
 pub struct Statistics {
-    /// Requests of each session, from the shortest.
+    /// The number of requests in each session, sorted.
     lengths: Vec<usize>,
     counts: [usize; Service::ALL.len()],
-    /// Before pages and before files, from the shortest.
+    /// The waits before pages and before files, sorted.
     waits: [Vec<Span>; 2],
-    /// When the first and the last session begin.
+    /// The times at which the first and the last session begin.
     begins: (Span, Span),
 }
 
@@ -43,7 +43,7 @@ impl Statistics {
         Self { lengths, counts, waits, begins: (begin(sessions.first()), begin(sessions.last())) }
     }
 
-    /// Requests of a service.
+    /// Returns the number of requests of a service.
     pub fn count(&self, service: Service) -> usize {
         self.counts[service.index()]
     }

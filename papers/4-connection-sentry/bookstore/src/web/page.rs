@@ -1,11 +1,11 @@
-//! Pages plain enough to be cheap, and complete enough to walk the store by hand in a browser.
+//! Pages that are cheap to make, and complete enough to use the store by hand in a browser.
 
 use std::fmt::Write;
 
 use crate::books::{BOOKS, Book, CATEGORIES};
 use crate::store::Page;
 
-/// The whole document. What is not a page is a line of text and never comes here.
+/// Returns the whole document. An answer that is only a line of text does not come here.
 pub(super) fn render(page: &Page) -> String {
     let (title, body) = match page {
         Page::Home(books) => ("Welcome", home(books)),

@@ -1,4 +1,4 @@
-//! The one place where outcomes become HTTP responses.
+//! Maps outcomes to HTTP responses.
 
 use bywash_database::DbResult;
 use bywash_site::{Body, HTML, add, respond, text};
@@ -9,7 +9,7 @@ use super::page;
 use crate::app_state::WorkerResponse;
 use crate::store::{Answer, Page};
 
-/// What a worker made of a request.
+/// Returns the response for a worker's result.
 pub(super) fn response(result: DbResult<WorkerResponse>) -> Response<Body> {
     match result {
         Ok(WorkerResponse::Page(answer)) => shown(&answer),
