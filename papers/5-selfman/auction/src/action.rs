@@ -1,4 +1,4 @@
-//! What can be done with an item, in three steps: who wants to, what exactly, and done.
+//! The actions on an item, each in three steps: log in, fill in a form, store.
 
 use crate::Page;
 
@@ -9,7 +9,7 @@ pub(crate) enum Action {
     Comment,
 }
 
-/// A page that is the same for everybody.
+/// A page that is the same for every visitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StaticPage {
     Home,
@@ -21,7 +21,7 @@ pub(crate) enum StaticPage {
 }
 
 impl Action {
-    /// The page that has the form for what exactly.
+    /// Returns the page with the form for the action's details.
     pub(crate) const fn form(self) -> Page {
         match self {
             Self::Bid => Page::PutBid,
@@ -30,7 +30,7 @@ impl Action {
         }
     }
 
-    /// The page that does it.
+    /// Returns the page that performs the action.
     pub(crate) const fn store(self) -> Page {
         match self {
             Self::Bid => Page::StoreBid,

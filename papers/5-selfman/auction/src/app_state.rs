@@ -1,4 +1,5 @@
-//! What the HTTP thread and the workers share: the queue between them, and what there is to say of it.
+//! The state that the HTTP thread and the workers share: the queue between them, and the
+//! statistics.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use crate::stats::DatabaseStats;
 use crate::store::{Answer, Store};
 use crate::{Options, Page, Stats};
 
-/// A running auction as its threads see it.
+/// The state of a running auction that all its threads use.
 #[derive(Debug)]
 pub(crate) struct AppState {
     pub(crate) options: Options,
@@ -23,7 +24,7 @@ impl AppState {
         Self { options, queue }
     }
 
-    /// A reading of everything.
+    /// Returns a reading of all statistics.
     pub(crate) fn read_stats(&self) -> Stats {
         let counters = &self.queue.counters;
         let pages = Page::ALL.map(|page| (page, counters.kind(page.index())));
@@ -42,7 +43,7 @@ impl AppState {
     }
 }
 
-/// One worker's life.
+/// Runs one worker until the queue is closed.
 #[expect(clippy::needless_pass_by_value, reason = "the thread owns its values")]
 pub(crate) fn work(state: Arc<AppState>, mut store: Store) {
     state.queue.work(|page, operation| {
@@ -52,7 +53,7 @@ pub(crate) fn work(state: Arc<AppState>, mut store: Store) {
             state.queue.counters.record_database(!is_unavailable);
         }
         if let Err(error) = &served {
-            // Nobody reading it is no reason not to serve.
+            // If the line cannot be written, the auction still serves.
             let _unread =
                 writeln!(std::io::stderr(), "auction: {}: {error}", Page::ALL[page].path());
         }

@@ -17,13 +17,13 @@ pub struct Auction {
     state: Arc<AppState>,
     listener: Listener,
     threads: Vec<JoinHandle<()>>,
-    /// Of a temporary database. It outlives the workers, which end in `drop`.
+    /// The folder of a temporary database. It outlives the workers, which end in `drop`.
     _folder: Option<TempDir>,
 }
 
 impl Auction {
-    /// Opens the database, listens, and starts one thread per worker and one for HTTP. Not to be called in an event
-    /// loop: it waits for the database.
+    /// Opens the database, listens, and starts one thread per worker and one for HTTP. Do not call
+    /// it in an event loop, because it waits for the database.
     pub fn start(options: Options) -> Result<Self, AuctionError> {
         options.check()?;
         let listener = Listener::listen(options.listen)?;
@@ -39,7 +39,7 @@ impl Auction {
         let pool = Pool::new(url, options.silence);
         store::prepare(&pool, &options.sizes)?;
         let state = Arc::new(AppState::new(options));
-        // From here on a failure drops the auction, which stops the threads started so far.
+        // A later failure drops the auction, which stops the threads started so far.
         let mut auction = Self { state, listener, threads: Vec::new(), _folder: folder };
         for _ in 0..auction.state.options.workers {
             auction.spawn_worker(&pool)?;
@@ -48,18 +48,18 @@ impl Auction {
         Ok(auction)
     }
 
-    /// Where it listens, with the port it got.
+    /// Returns the address it listens on, with the actual port.
     pub fn address(&self) -> SocketAddr {
         self.listener.address()
     }
 
-    /// What it has done so far.
+    /// Returns the statistics so far.
     pub fn stats(&self) -> Stats {
         self.state.read_stats()
     }
 
-    /// Stops and joins every thread: waiting requests are refused, running ones end by themselves. Dropping the auction
-    /// does the same.
+    /// Stops and joins every thread. Waiting requests are refused; running ones end normally.
+    /// Dropping the auction does the same.
     pub fn stop(self) {
         drop(self);
     }
@@ -81,7 +81,8 @@ impl Drop for Auction {
         self.state.queue.close();
         self.listener.close();
         for thread in self.threads.drain(..) {
-            // A thread that panicked has said so on stderr; there is nothing left to stop in it.
+            // A thread that panicked has reported it on stderr; there is nothing left to stop in
+            // it.
             let _ = thread.join();
         }
     }

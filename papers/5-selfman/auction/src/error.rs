@@ -1,53 +1,54 @@
-//! Why an auction could not start.
+//! Errors of starting an auction.
 
 use std::io;
 
 use bywash_database::DbError;
 use bywash_site::ListenError;
 
-/// Everything that can go wrong outside a request. The message carries the cause.
+/// An error outside a request. The message includes the cause.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AuctionError {
-    /// The address is taken, or the operating system gives no thread or event loop for it.
+    /// The address is taken, or the operating system provides no thread or event loop for it.
     #[error("{0}")]
     Listen(#[from] ListenError),
-    /// A value outside its range.
+    /// A value is outside its range.
     #[error("{0}")]
     Option(&'static str),
-    /// The database cannot be reached, or there are other tables of these names in it.
+    /// The database cannot be reached, or has other tables with these names.
     #[error("cannot use the database: {0}")]
     Database(String),
-    /// Made by another version.
+    /// The database was created by another version.
     #[error("the database has schema version {found}, but this auction needs {known}")]
     Version {
-        /// The one it has.
+        /// The version of the database.
         found: i64,
-        /// The one that this program makes.
+        /// The version that this program creates.
         known: i64,
     },
-    /// Filled with something else.
+    /// The database was filled with other sizes.
     #[error(
         "the database has {found}, not {wanted}: use an empty database, or start with these numbers"
     )]
     Sizes {
-        /// What there is.
+        /// The sizes of the database.
         found: String,
-        /// What was asked for.
+        /// The requested sizes.
         wanted: String,
     },
-    /// The operating system gives no thread or file.
+    /// The operating system provides no thread or file.
     #[error("the operating system does not provide {what}: {cause}")]
     System {
-        /// What was asked of it.
+        /// The missing resource.
         what: &'static str,
-        /// What it says.
+        /// The operating system's error.
         cause: io::Error,
     },
 }
 
 impl AuctionError {
-    /// For `map_err`: the operating system refused `what`.
+    /// Returns a function for `map_err` that reports `what` as not provided by the operating
+    /// system.
     pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |cause| Self::System { what, cause }
     }

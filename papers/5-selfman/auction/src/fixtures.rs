@@ -1,13 +1,15 @@
-//! Users and items that exist when an auction opens: made up from numbers and a seed, the same on every machine.
+//! Users and items that exist when an auction opens. They are generated from numbers and a seed,
+//! and are the same on every machine.
 
 use bywash_scenario::Stream;
 
 use crate::Sizes;
 
-/// How many regions there are, as in `RUBiS`.
+/// The number of regions, as in `RUBiS`.
 pub const REGIONS: i64 = 62;
 
-/// Kinds of things, as many as in `RUBiS`. The *n*-th has a share of about 1/*n* of them.
+/// The names of the categories, as many as in `RUBiS`. The *n*-th has a share of the items
+/// proportional to about 1/*n*.
 pub const CATEGORIES: [&str; 20] = [
     "Books",
     "Music",
@@ -31,7 +33,7 @@ pub const CATEGORIES: [&str; 20] = [
     "Everything else",
 ];
 
-/// How many those are.
+/// The number of categories.
 pub(crate) const KINDS: i64 = CATEGORIES.len().cast_signed() as i64;
 
 const ADJECTIVES: [&str; 12] = [
@@ -44,7 +46,7 @@ const NOUNS: [&str; 12] = [
     "Kettle", "Lantern",
 ];
 
-/// What a random number is drawn for.
+/// The purposes of random numbers.
 const FOR_USER: u64 = 1;
 const FOR_ITEM: u64 = 2;
 const FOR_BIDS: u64 = 3;
@@ -52,27 +54,28 @@ const FOR_COMMENT: u64 = 4;
 
 const DAY: i64 = 86_400;
 
-/// The nickname of a generated user.
+/// Returns the nickname of a generated user.
 pub fn nickname(user: i64) -> String {
     format!("user{user}")
 }
 
-/// The password of a generated user.
+/// Returns the password of a generated user.
 pub fn password(user: i64) -> String {
     format!("password{user}")
 }
 
-/// The name of a region, numbered from 1.
+/// Returns the name of a region, numbered from 1.
 pub(crate) fn region(number: i64) -> String {
     format!("Region {number}")
 }
 
-/// Where a user lives.
+/// Returns the region of a user.
 pub(crate) fn home(sizes: &Sizes, user: i64) -> i64 {
     1 + below(REGIONS, &mut Stream::new(sizes.seed, FOR_USER, user.unsigned_abs()))
 }
 
-/// What is on sale from the first day. Amounts of money are in hundredths, times in seconds.
+/// An item that exists when the auction opens. Amounts of money are in hundredths, times in
+/// seconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Item {
     pub(crate) id: i64,
@@ -81,22 +84,22 @@ pub(crate) struct Item {
     pub(crate) category: i64,
     pub(crate) seller: i64,
     pub(crate) initial: i64,
-    /// Zero: it cannot be bought at once.
+    /// The price for buying at once; zero if that is not possible.
     pub(crate) buy_now: i64,
     pub(crate) quantity: i64,
-    /// From the opening.
+    /// The end of the item's auction, relative to the opening.
     pub(crate) ends: i64,
     pub(crate) bids: Vec<Bid>,
 }
 
-/// A bid, higher than the one before.
+/// A bid, higher than the previous one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Bid {
     pub(crate) bidder: i64,
     pub(crate) amount: i64,
 }
 
-/// What somebody has said of somebody.
+/// A comment of one user on another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Comment {
     pub(crate) from: i64,
@@ -106,7 +109,7 @@ pub(crate) struct Comment {
 }
 
 impl Item {
-    /// The item of a number from 1 to `sizes.items`.
+    /// Returns the item with a number from 1 to `sizes.items`.
     pub(crate) fn new(sizes: &Sizes, id: i64) -> Self {
         let mut rng = Stream::new(sizes.seed, FOR_ITEM, id.unsigned_abs());
         let (adjective, noun) = (pick(&ADJECTIVES, &mut rng), pick(&NOUNS, &mut rng));
@@ -131,13 +134,13 @@ impl Item {
         }
     }
 
-    /// What the next bid must exceed.
+    /// Returns the highest bid, which the next bid must exceed; zero without a bid.
     pub(crate) fn highest(&self) -> i64 {
         self.bids.last().map_or(0, |bid| bid.amount)
     }
 }
 
-/// Up to twice as many as the mean.
+/// Returns the bids on an item, at most twice as many as the mean.
 fn bids(sizes: &Sizes, item: i64, initial: i64) -> Vec<Bid> {
     let mut rng = Stream::new(sizes.seed, FOR_BIDS, item.unsigned_abs());
     let count = below(2 * sizes.bids + 1, &mut rng);
@@ -150,7 +153,7 @@ fn bids(sizes: &Sizes, item: i64, initial: i64) -> Vec<Bid> {
 }
 
 impl Comment {
-    /// The comment of a number from 1 to `sizes.comments`.
+    /// Returns the comment with a number from 1 to `sizes.comments`.
     pub(crate) fn new(sizes: &Sizes, number: i64) -> Self {
         let mut rng = Stream::new(sizes.seed, FOR_COMMENT, number.unsigned_abs());
         Self {
@@ -162,12 +165,12 @@ impl Comment {
     }
 }
 
-/// A whole number from 0 to below `count`.
+/// Returns a whole number from 0 to below `count`, each with the same probability.
 fn below(count: i64, rng: &mut Stream) -> i64 {
     ((rng.unit() * count as f64) as i64).min(count - 1)
 }
 
-/// The same, the *n*-th with a chance of about 1/*n*.
+/// Returns a whole number from 0 to below `count`, the *n*-th with a probability of about 1/*n*.
 fn common(count: i64, rng: &mut Stream) -> i64 {
     let power = (count as f64 + 1.0).powf(rng.unit());
     (power as i64).clamp(1, count) - 1

@@ -1,11 +1,13 @@
 //! The auction of paper 5: a site in the manner of `RUBiS`, whose searches are the elephants.
 //!
-//! `RUBiS`'s PHP pages under their paths, the pages around them that its visitors walk through, and its picture, on SQLite,
-//! PostgreSQL or MariaDB. Written anew: what a page does is `RUBiS`'s, how it does it is ours.
+//! The auction has `RUBiS`'s PHP pages under their paths, the pages around them that its visitors
+//! use, and its picture, on SQLite, PostgreSQL or MariaDB. The pages do what `RUBiS`'s pages do,
+//! but the implementation is new.
 //!
-//! It is a plain pre-fork server: a fixed number of workers, each with one database connection, take requests from one
-//! bounded first-come-first-served queue, static pages included. What costs is the database's: a search joins, counts
-//! and sorts, and does so for as many bids as its category has. Every rule of the auction holds however many ask at once.
+//! The auction is a plain pre-fork server: a fixed number of workers, each with one database
+//! connection, take requests from one bounded first-come-first-served queue, static pages included.
+//! The database causes the cost: a search joins, counts and sorts as many bids as its category has.
+//! Every rule of the auction holds for any number of concurrent requests.
 #![forbid(unsafe_code)]
 
 mod action;

@@ -1,4 +1,4 @@
-//! The auction as a program of its own.
+//! The auction as a separate program.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -13,13 +13,15 @@ use bywash_site::Signals;
 use clap::Parser;
 use tokio::runtime::Builder;
 
-/// Has the password of the database, if it stands neither in its address nor in a file.
+/// The environment variable with the password of the database, if neither its address nor a file
+/// has it.
 const PASSWORD: &str = "BYWASH_AUCTION_PASSWORD";
 
 /// An auction in the manner of `RUBiS` with an expensive database, to be overloaded.
 ///
-/// It serves / and `RUBiS`'s pages under /PHP. A generated user N is userN with the password passwordN.
-/// GET /-/stats counts the outcomes of requests. GET /-/health says whether the auction is up.
+/// It serves / and `RUBiS`'s pages under /PHP. A generated user N is userN with the password
+/// passwordN. GET /-/stats counts the outcomes of requests. GET /-/health says whether the auction
+/// is up.
 #[derive(Debug, Parser)]
 #[command(name = "bywash-auction", version)]
 struct Arguments {
@@ -27,8 +29,9 @@ struct Arguments {
     #[arg(long, default_value = "127.0.0.1:3002")]
     listen: SocketAddr,
 
-    /// SQLite file, postgres://USER:PASSWORD@HOST:PORT/DATABASE or mysql://…; filled if it is empty [default: a
-    /// temporary file]. The password can also be in the environment variable `BYWASH_AUCTION_PASSWORD`
+    /// SQLite file, postgres://USER:PASSWORD@HOST:PORT/DATABASE or mysql://…; filled if it is empty
+    /// [default: a temporary file]. The password can also be in the environment variable
+    /// `BYWASH_AUCTION_PASSWORD`
     #[arg(long, value_name = "PLACE")]
     database: Option<DatabaseUrl>,
 
@@ -69,10 +72,10 @@ struct Arguments {
     silence: u64,
 }
 
-/// How long running requests may go on after a signal to end.
+/// The time that running requests may continue after a signal.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Why the program ended badly.
+/// Why the program failed.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error("{0}")]
@@ -111,16 +114,17 @@ impl Arguments {
 fn run(options: Options) -> Result<(), Failure> {
     let runtime = Builder::new_current_thread().enable_all().build().map_err(Failure::Signals)?;
     let signals = Signals::caught(&runtime).map_err(Failure::Signals)?;
-    // Outside of the event loop: connections to a database have event loops of their own.
+    // Start outside the event loop: connections to a database have their own event loops.
     let auction = Auction::start(options)?;
     let (address, kind) = (auction.address(), auction.stats().database.kind);
-    // Nobody reading the line is no reason not to serve.
+    // If the line cannot be written, the auction still serves.
     let _ = writeln!(io::stdout(), "auction listening on http://{address}, {kind}");
     runtime.block_on(signals.first());
     leave(auction)
 }
 
-/// Gives running requests a moment. What a database does not let go of ends with the process.
+/// Stops the auction, and gives running requests [`GRACE`] to end. A request that the database does
+/// not release ends with the process.
 fn leave(auction: Auction) -> Result<(), Failure> {
     let (done, left) = mpsc::channel();
     let stopping = thread::Builder::new().spawn(move || {

@@ -1,4 +1,4 @@
-//! What the operator of an auction may choose.
+//! The options of an auction.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -7,52 +7,56 @@ use bywash_database::DatabaseUrl;
 
 use crate::AuctionError;
 
-/// More threads than this is a typing error, not a capacity.
+/// The largest number of workers: a larger one is a typing error, not a capacity.
 const MAX_WORKERS: usize = 1024;
 
-/// More rows than this is a typing error: some gigabytes.
+/// The largest number of rows: more would be some gigabytes, which is a typing error.
 const MAX_ROWS: i64 = 10_000_000;
 
-/// The capacity of an auction, how much there is in it, and where it lives.
+/// The capacity, size, address and database of an auction.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where to listen; port 0 takes a free one, see [`crate::Auction::address`].
+    /// The address to listen on. Port 0 takes a free port, see [`crate::Auction::address`].
     pub listen: SocketAddr,
-    /// Where items and bids are. They are made if they are missing.
+    /// The database of items and bids, which is filled if it is empty.
     pub database: DatabaseUrl,
-    /// How many requests run at a time, each with a database connection, 1 to 1024.
+    /// The number of requests that run at a time, each with a database connection, 1 to 1024.
     pub workers: usize,
-    /// How many requests may wait for a worker, at least 1.
+    /// The number of requests that may wait for a worker, at least 1.
     pub backlog: usize,
-    /// What an empty database is filled with; one that is full must have been filled with the same.
+    /// The sizes with which an empty database is filled. A full database must have been filled with
+    /// the same sizes.
     pub sizes: Sizes,
-    /// After which a database server that says nothing is taken for lost. Longer than any query may take.
+    /// The time without an answer after which a database server counts as lost. It must be longer
+    /// than any query.
     pub silence: Duration,
 }
 
-/// How much there is when the auction opens.
+/// The numbers of users, items, bids and comments when the auction opens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
-    /// Users, who sell, bid and comment.
+    /// The number of users, who sell, bid and comment.
     pub users: i64,
-    /// Items; four of five are still on sale.
+    /// The number of items; four of five are still on sale.
     pub items: i64,
-    /// Bids an item has on average: what a search costs is about proportional to them.
+    /// The mean number of bids on an item. The cost of a search is about proportional to it.
     pub bids: i64,
-    /// Comments.
+    /// The number of comments.
     pub comments: i64,
-    /// What is drawn.
+    /// The seed of the random numbers.
     pub seed: u64,
 }
 
-/// Their numbers tell items apart, so that whoever makes load knows what it can ask for.
+/// The properties of an item follow from its number, so that a load generator knows which requests
+/// are valid.
 impl Sizes {
-    /// Whether an item's auction was over when this one opened: the last fifth.
+    /// Returns whether an item's auction was over when this one opened: the last fifth of the
+    /// items.
     pub const fn is_over(&self, item: i64) -> bool {
         item > self.items * 4 / 5
     }
 
-    /// Whether an item can be bought at once: the first two fifths.
+    /// Returns whether an item can be bought at once: the first two fifths of the items.
     pub const fn has_price(&self, item: i64) -> bool {
         item <= self.items * 2 / 5
     }
@@ -78,7 +82,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Refuses what could not work rather than guessing what was meant.
+    /// Checks that the options can work.
     pub(crate) fn check(&self) -> Result<(), AuctionError> {
         let Sizes { users, items, bids, comments, seed } = self.sizes;
         let is_row_count = |least| move |count: i64| (least..=MAX_ROWS).contains(&count);

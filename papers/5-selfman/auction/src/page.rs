@@ -1,9 +1,9 @@
-//! What the auction has pages for: those of `RUBiS`, by its paths.
+//! The pages of the auction, which are those of `RUBiS` with its paths.
 
 use http::Method;
 use serde::Serialize;
 
-/// One page; each is one path.
+/// One page. Each page is one path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[allow(missing_docs, reason = "the name is that of the path; the README has the table")]
 pub enum Page {
@@ -66,12 +66,12 @@ impl Page {
         Self::Logo,
     ];
 
-    /// The place of the page in [`Page::ALL`].
+    /// Returns the index of the page in [`Page::ALL`].
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// Its path.
+    /// Returns the path of the page.
     pub const fn path(self) -> &'static str {
         match self {
             Self::Home => "/",
@@ -103,8 +103,8 @@ impl Page {
         }
     }
 
-    /// The method of its route. What changes something is a `POST`, and what has a password in it, which no log of
-    /// addresses shall have.
+    /// Returns the method of the page's route. A request that changes something is a `POST`. So is
+    /// a request with a password, which must not be in a log of URLs.
     pub const fn method(self) -> Method {
         match self {
             Self::RegisterUser
@@ -136,7 +136,7 @@ impl Page {
         }
     }
 
-    /// The page at `path`.
+    /// Returns the page at `path`.
     pub fn at(path: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|page| page.path() == path)
     }

@@ -1,6 +1,7 @@
-//! What one request asks of the auction, read from its address and form before it may queue.
+//! Parses the address and the form of a request before it may queue.
 //!
-//! Everything a client can send is bounded and checked here; past this point there are only typed values.
+//! Everything that a client sends is bounded and checked here. After that there are only typed
+//! values.
 
 use bywash_site::{Form, Refusal};
 
@@ -8,25 +9,25 @@ use crate::Page;
 use crate::action::{Action, StaticPage};
 use crate::fixtures::{KINDS, REGIONS};
 
-/// No page is longer.
+/// The maximum number of items on a page of a list.
 const MAX_LISTED: i64 = 100;
-/// What is listed if nobody says otherwise, as in `RUBiS`.
+/// The default number of items on a page, as in `RUBiS`.
 const LISTED: i64 = 20;
-/// The last page of a list that may be asked for.
+/// The number of the last page of a list that may be requested.
 const MAX_PAGE: i64 = 100_000;
-/// The most money there is, in hundredths.
+/// The largest amount of money, in hundredths.
 const MAX_CENTS: i64 = 100_000_000_000;
-/// The most pieces of one item.
+/// The largest number of pieces of one item.
 const MAX_QUANTITY: i64 = 10_000;
 /// The longest auction, in days.
 const MAX_DAYS: i64 = 365;
 
-/// What is wanted.
+/// The operation that a request asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
-    /// Nothing of the database: a page that is the same for everybody.
+    /// A page that is the same for every visitor. It does not need the database.
     Static(StaticPage),
-    /// A form that asks who wants to do it.
+    /// The form for nickname and password before an action.
     Auth {
         action: Action,
         item: i64,
@@ -44,7 +45,7 @@ pub(crate) enum Operation {
         category: i64,
     },
     AboutMe(Credentials),
-    /// The form for what exactly shall be done.
+    /// The form for the details of an action.
     Form {
         action: Action,
         credentials: Credentials,
@@ -77,7 +78,7 @@ pub(crate) enum Operation {
     },
 }
 
-/// Items of a category, everywhere or from one region.
+/// A search for the items of a category, everywhere or in one region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Search {
     pub(crate) category: i64,
@@ -94,13 +95,13 @@ pub(crate) struct Credentials {
 }
 
 impl std::fmt::Debug for Credentials {
-    /// Without the password.
+    /// Omits the password.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Credentials").field(&self.nickname).finish()
     }
 }
 
-/// Something to be sold.
+/// An item to sell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Sale {
     pub(crate) name: String,
@@ -219,7 +220,7 @@ impl Fields {
         number.filter(|number| (least..=most).contains(number)).ok_or(wrong)
     }
 
-    /// As [`Fields::number`], if there is one at all.
+    /// Reads a number like [`Fields::number`], or returns `usual` if there is no such field.
     fn number_or(
         &self,
         name: &str,
@@ -255,8 +256,8 @@ impl Fields {
         })
     }
 
-    /// What a person may write. Control characters are on no page, and PostgreSQL takes no zero byte; but an
-    /// end of a line in a text is an end of a line.
+    /// Reads a text that a person has written. Ends of lines and tabs become spaces. Other control
+    /// characters are refused: no page has them, and PostgreSQL does not accept a zero byte.
     fn words(&self, name: &str, most: usize, wrong: Refusal) -> Result<String, Refusal> {
         let text = self.0.get(name).unwrap_or_default().replace(['\r', '\n', '\t'], " ");
         let text = text.trim();
@@ -282,7 +283,8 @@ impl Fields {
         })
     }
 
-    /// An amount, with none or two digits behind its point; `None` if there is no such field, or nothing in it.
+    /// Reads an amount without decimals or with two. Returns `None` if the field is missing or
+    /// empty.
     fn cents(&self, name: &str, wrong: Refusal) -> Result<Option<i64>, Refusal> {
         let Some(text) = self.0.get(name).filter(|text| !text.is_empty()) else { return Ok(None) };
         let (whole, rest) = text.split_once('.').unwrap_or((text, "00"));

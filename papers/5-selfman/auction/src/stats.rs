@@ -1,4 +1,4 @@
-//! What an auction has done so far, for `/-/stats` and for tests.
+//! The statistics of an auction, for `/-/stats` and for tests.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use serde::Serialize;
 
 use crate::Page;
 
-/// A reading of the whole auction. The counters are read one by one while work goes on: sums are exact only when it is
-/// idle.
+/// A reading of the whole auction. The counters are read one by one while work continues, so that
+/// sums are exact only when the auction is idle.
 #[derive(Clone, Debug, Serialize)]
 pub struct Stats {
-    /// Per page; always all of them.
+    /// Statistics of each page; always all of them.
     pub pages: BTreeMap<Page, ServiceStats>,
-    /// Microseconds of workers' time.
+    /// Workers' time for all requests, in microseconds.
     pub busy_us: u64,
     /// Requests waiting for a worker now.
     pub queue_length: usize,
@@ -21,27 +21,27 @@ pub struct Stats {
     pub running: usize,
     /// Clients that left between sending their request and getting the answer.
     pub departed: u64,
-    /// How many requests can run at a time.
+    /// The number of requests that can run at a time.
     pub workers: usize,
-    /// How many requests can wait.
+    /// The number of requests that can wait.
     pub backlog: usize,
-    /// The database behind.
+    /// The auction's database.
     pub database: DatabaseStats,
 }
 
-/// What is known of the database.
+/// The state of the database.
 #[derive(Clone, Debug, Serialize)]
 pub struct DatabaseStats {
     /// `sqlite`, `postgres` or `mariadb`.
     pub kind: &'static str,
-    /// Whether it was there when a worker last asked it.
+    /// Whether the database was available at a worker's last attempt.
     pub reachable: bool,
-    /// Requests that found it gone.
+    /// Requests that found the database unavailable.
     pub lost: u64,
 }
 
 impl Stats {
-    /// The numbers of one page.
+    /// Returns the numbers of one page.
     pub fn page(&self, page: Page) -> ServiceStats {
         self.pages.get(&page).copied().unwrap_or_default()
     }

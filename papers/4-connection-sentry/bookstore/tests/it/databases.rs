@@ -1,7 +1,8 @@
-//! The databases that tests run on: SQLite always, the others where `scripts/with-databases` has started them.
+//! The databases for the tests: SQLite always, the others if `scripts/with-databases` has started
+//! them.
 //!
-//! A server's tables are shared by all tests of a run, so a test looks at its own session only. Whoever keeps others
-//! waiting, or ends the server, runs alone.
+//! All tests of a run share a server's tables, so a test checks only its own session. A test that
+//! blocks others, or ends the server, runs alone.
 
 use std::env;
 use std::io::{self, Write};
@@ -20,12 +21,12 @@ static TURN: RwLock<()> = RwLock::new(());
 #[derive(Clone, Debug)]
 pub(crate) enum Database {
     Sqlite(PathBuf),
-    /// Where it listens, `HOST:PORT`.
+    /// The server's address, `HOST:PORT`.
     Postgres(String),
     MariaDb(String),
 }
 
-/// A connection to a database beside the store's.
+/// A connection to the database in addition to the store's.
 pub(crate) enum DirectConnection {
     Sqlite(rusqlite::Connection),
     Postgres(Runtime, tokio_postgres::Client),
@@ -42,7 +43,7 @@ pub(crate) fn each(test: impl Fn(&Database)) {
     }
 }
 
-/// Runs `test` on every server, and nothing else meanwhile.
+/// Runs `test` on every server, while no other test runs.
 pub(crate) fn each_server_alone(test: impl Fn(&Database)) {
     let _turn = TURN.write().unwrap_or_else(PoisonError::into_inner);
     for server in servers() {
@@ -50,7 +51,7 @@ pub(crate) fn each_server_alone(test: impl Fn(&Database)) {
     }
 }
 
-/// A database in a folder.
+/// Returns a SQLite database in a folder.
 pub(crate) fn sqlite(folder: &Path) -> Database {
     Database::Sqlite(folder.join("bookstore.db"))
 }
@@ -61,7 +62,8 @@ fn servers() -> Vec<Database> {
     REPORTED.call_once(|| {
         for (name, server) in [("PostgreSQL", &postgres), ("MariaDB", &mariadb)] {
             if server.is_none() {
-                // Past the test harness, which keeps what passing tests print to itself.
+                // Written directly to stderr, because the test harness captures the output of
+                // passing tests.
                 let _ = writeln!(
                     io::stderr(),
                     "NOT TESTED: the bookstore on {name}: scripts/test-databases"
@@ -84,7 +86,7 @@ impl Database {
         }
     }
 
-    /// The same server by another way.
+    /// Returns the same server under another address.
     pub(crate) fn at(&self, address: &str) -> Self {
         match self {
             Self::Sqlite(_) => panic!("a file has no address"),
@@ -100,7 +102,7 @@ impl Database {
         }
     }
 
-    /// Ends the server as a crash does and starts it again.
+    /// Ends the server like a crash, and starts it again.
     pub(crate) fn crash(&self) {
         let name = match self {
             Self::Sqlite(_) => panic!("it is in this process"),
@@ -137,7 +139,7 @@ impl Database {
 }
 
 impl DirectConnection {
-    /// The first column of the rows of a statement.
+    /// Runs a statement and returns the first column of its rows.
     pub(crate) fn query(&mut self, sql: &str) -> Vec<i64> {
         match self {
             Self::Sqlite(connection) => {
@@ -152,7 +154,7 @@ impl DirectConnection {
         }
     }
 
-    /// A statement without a result.
+    /// Runs a statement without a result.
     pub(crate) fn execute(&mut self, sql: &str) {
         match self {
             Self::Sqlite(connection) => connection.execute_batch(sql).unwrap(),
@@ -161,7 +163,7 @@ impl DirectConnection {
         }
     }
 
-    /// Keeps every search waiting until [`DirectConnection::release`].
+    /// Blocks every search until [`DirectConnection::release`].
     pub(crate) fn hold(&mut self) {
         match self {
             Self::Sqlite(_) => panic!("readers never wait"),
@@ -178,13 +180,14 @@ impl DirectConnection {
         }
     }
 
-    /// The connections whose statement has `mark` in it and runs. (MariaDB shows it too while it prepares it, and
-    /// what is cancelled then is executed all the same.)
+    /// Returns the connections that run a statement that contains `mark`. (MariaDB also shows a
+    /// statement while it prepares it. A statement that is cancelled then is executed
+    /// nevertheless.)
     pub(crate) fn running(&mut self, mark: &str) -> Vec<i64> {
         match self {
             Self::Sqlite(_) => panic!("only its own process knows"),
             Self::Postgres(..) => {
-                // Within a transaction it would show for ever what it has shown once.
+                // Within a transaction, the view would otherwise keep its first content.
                 self.execute("select pg_stat_clear_snapshot()");
                 self.query(&format!(
                     "select pid::bigint from pg_stat_activity where pid <> pg_backend_pid() \
@@ -198,7 +201,7 @@ impl DirectConnection {
         }
     }
 
-    /// Cancels what runs on a connection.
+    /// Cancels the statement that runs on a connection.
     pub(crate) fn cancel(&mut self, connection: i64) {
         match self {
             Self::Sqlite(_) => panic!("only its own process can"),

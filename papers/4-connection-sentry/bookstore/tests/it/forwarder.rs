@@ -1,4 +1,4 @@
-//! A way to a server that can be cut, blocked and opened again.
+//! A proxy in front of a server that can be cut, blocked and opened again.
 
 use std::io;
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -14,9 +14,9 @@ pub(crate) struct Forwarder {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Open,
-    /// Every connection ends as soon as it is made.
+    /// Every connection is closed as soon as it is made.
     Cut,
-    /// Connections are made and nothing passes.
+    /// Connections are accepted, and no data passes.
     Blocked,
 }
 
@@ -31,7 +31,7 @@ impl Forwarder {
         let address = listener.local_addr().unwrap().to_string();
         let shared = Arc::new(Mutex::new(ForwarderState { mode: Mode::Open, sockets: Vec::new() }));
         let (server, state) = (server.to_owned(), Arc::clone(&shared));
-        // It ends with the process of the tests.
+        // The thread ends with the process of the tests.
         thread::spawn(move || {
             for client in listener.incoming() {
                 forward(client.unwrap(), &server, &state);
@@ -40,17 +40,17 @@ impl Forwarder {
         Self { address, shared }
     }
 
-    /// Ends every connection, and those to come.
+    /// Closes every connection, including later ones.
     pub(crate) fn cut(&self) {
         self.set_mode(Mode::Cut);
     }
 
-    /// Ends every connection; those to come hear nothing.
+    /// Closes every connection. Later connections are accepted and get no data.
     pub(crate) fn block(&self) {
         self.set_mode(Mode::Blocked);
     }
 
-    /// Connections made from now on reach the server.
+    /// Forwards the connections made from now on to the server.
     pub(crate) fn open(&self) {
         self.set_mode(Mode::Open);
     }

@@ -1,4 +1,4 @@
-//! What the stop daemon is told, by a daemon of the tests' own.
+//! Tests of the messages to the stop daemon, with a daemon that the tests provide.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -11,13 +11,13 @@ use tempfile::TempDir;
 use crate::databases::{Database, each, sqlite};
 use crate::site::{Site, named, options};
 
-/// A daemon that says what the test has it say.
+/// A daemon whose answers the test determines.
 struct Daemon {
     folder: TempDir,
     listener: UnixListener,
 }
 
-/// Its side of the store's connection.
+/// The daemon's side of the store's connection.
 struct Conversation(BufReader<UnixStream>);
 
 impl Daemon {
@@ -38,7 +38,7 @@ impl Daemon {
         (site, conversation)
     }
 
-    /// The store's next conversation, which is its `number`-th, when the store knows that it has begun.
+    /// Accepts the store's next conversation, its `number`-th, once the store has counted it.
     fn accept(&self, site: &Site, number: u64) -> Conversation {
         let stream = self.listener.accept().unwrap().0;
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
@@ -48,7 +48,7 @@ impl Daemon {
 }
 
 impl Conversation {
-    /// The number of the next message, and its words.
+    /// Returns the number of the next message, and its words.
     fn receive(&mut self) -> (u64, Vec<String>) {
         let mut line = String::new();
         self.0.read_line(&mut line).unwrap();
@@ -60,7 +60,7 @@ impl Conversation {
         self.0.get_mut().write_all(format!("{words}\n").as_bytes()).unwrap();
     }
 
-    /// Hears a message that begins with these words, answers OK, and gives the connection it is about.
+    /// Receives a message that begins with these words, answers OK, and returns its connection.
     fn grant(&mut self, words: &[&str]) -> u64 {
         let (number, received) = self.receive();
         assert_eq!(received[..words.len()], *words);
@@ -68,7 +68,7 @@ impl Conversation {
         received[3].parse().unwrap()
     }
 
-    /// Hears a message of this kind, does not do it, and gives the connection it is about.
+    /// Receives a message of this kind, refuses it, and returns its connection.
     fn refuse(&mut self, verb: &str, why: &str) -> u64 {
         let (number, received) = self.receive();
         assert_eq!(received[0], verb);
@@ -92,7 +92,7 @@ fn a_request_leases_its_connection_and_gives_it_back() {
         }
         connections.dedup();
         assert_eq!(connections.len(), 1, "what was given back is lent again on {database:?}");
-        // Nobody is told of a request without a name, or of a file.
+        // A request without an identifier, or for a file, is not announced.
         assert_eq!(site.client().get("/").status, 200);
         assert_eq!(site.client().exchange("GET", "/file/1", &named("r-3"), "").status, 200);
         let pending = site.client().send("GET", "/", &named("r-4"), "");
@@ -122,7 +122,8 @@ fn a_statement_in_this_process_ends_when_the_daemon_says_so() {
     let (site, mut conversation) = daemon.site(&sqlite(folder.path()));
     let pending = site.client().send("GET", "/search?q=harbour", &named("left"), "");
     let (number, words) = conversation.receive();
-    // Said before the lease is granted, so that the statement cannot have ended when it is received.
+    // This is sent before the lease is granted, so that the statement cannot have ended when the
+    // store receives it.
     conversation.send(&format!("0 STOPPED left client_left {}", words[3]));
     conversation.send(&format!("{number} OK"));
     conversation.grant(&["RELEASE", "left", "self"]);
@@ -145,7 +146,7 @@ fn a_connection_whose_release_nobody_answers_is_not_lent_again() {
         let first = conversation.grant(&["LEASE", "r-1"]);
         assert_eq!(conversation.receive().1[0], "RELEASE");
         assert_eq!(pending.reply().status, 200);
-        // The conversation is over; in the next one another connection is leased.
+        // The conversation is over; the next one leases another connection.
         let mut conversation = daemon.accept(&site, 2);
         let pending = site.client().send("GET", "/", &named("r-2"), "");
         assert_ne!(conversation.grant(&["LEASE", "r-2"]), first, "{database:?}");
@@ -161,7 +162,7 @@ fn a_connection_that_was_leased_in_a_conversation_that_is_over_is_not_lent_again
     let (site, mut conversation) = daemon.site(&sqlite(folder.path()));
     let pending = site.client().send("GET", "/search?q=harbour", &named("r-1"), "");
     let first = conversation.grant(&["LEASE", "r-1"]);
-    // In the middle of the search; or its release comes first, and is not answered.
+    // The conversation ends during the search. If the release comes first, it is not answered.
     drop(conversation);
     let mut conversation = daemon.accept(&site, 2);
     assert_eq!(pending.reply().status, 200);
@@ -177,7 +178,7 @@ fn what_writes_is_not_announced_and_so_cannot_be_stopped() {
     let daemon = Daemon::new();
     let (site, mut conversation) = daemon.site(&sqlite(folder.path()));
     assert_eq!(site.client().exchange("POST", "/cart", &named("r-1"), "id=1").status, 200);
-    // The first that the daemon hears of.
+    // This is the first message that the daemon receives.
     let pending = site.client().send("GET", "/", &named("r-2"), "");
     conversation.grant(&["LEASE", "r-2"]);
     conversation.grant(&["RELEASE", "r-2"]);
@@ -219,7 +220,7 @@ fn a_store_whose_daemon_is_away_works_as_ever_and_finds_it_again() {
     assert_eq!(site.client().exchange("GET", "/", &named("r-1"), "").status, 200);
     let mut conversation = daemon.accept(&site, 2);
     let pending = site.client().send("GET", "/", &named("r-2"), "");
-    // Whoever asked while the daemon came back may have been heard too.
+    // A request that came while the daemon returned may have been announced, too.
     loop {
         let (number, words) = conversation.receive();
         conversation.send(&format!("{number} OK"));

@@ -1,4 +1,4 @@
-//! What there is to read.
+//! Tests of the pages that read the database.
 
 use std::cell::RefCell;
 

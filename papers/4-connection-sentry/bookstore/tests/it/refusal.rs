@@ -1,4 +1,4 @@
-//! What is answered without work.
+//! Tests of requests that are answered without work.
 
 use serde_json::Value;
 use tempfile::TempDir;

@@ -8,7 +8,7 @@ use bywash_bookstore::{Bookstore, Options, ServiceStats, Stats};
 use crate::client::Client;
 use crate::databases::Database;
 
-/// Longer than anything a test waits for; shorter than anybody's patience.
+/// A time limit longer than anything that a test waits for.
 const SOON: Duration = Duration::from_secs(20);
 
 /// A running store.
@@ -16,7 +16,7 @@ pub(crate) struct Site {
     pub(crate) bookstore: Bookstore,
 }
 
-/// Options for a small store on `database`, with few pages, so that it is soon filled.
+/// Returns options for a small store on `database`, with few pages, so that it is filled quickly.
 pub(crate) fn options(database: &Database) -> Options {
     Options {
         database: database.url(),
@@ -27,7 +27,7 @@ pub(crate) fn options(database: &Database) -> Options {
     }
 }
 
-/// Whether something has come true; looks again until it has.
+/// Calls `look` until it succeeds, and returns its value.
 pub(crate) fn wait_for<T>(mut look: impl FnMut() -> Result<T, String>) -> T {
     let begun = Instant::now();
     loop {
@@ -48,7 +48,7 @@ impl Site {
         Self { bookstore: Bookstore::start(options).unwrap() }
     }
 
-    /// One worker, so that a single request occupies the whole store.
+    /// Opens a store with one worker, so that a single request occupies the whole store.
     pub(crate) fn narrow(database: &Database) -> Self {
         Self::with(Options { workers: 1, ..options(database) })
     }
@@ -57,7 +57,7 @@ impl Site {
         Client::new(self.bookstore.address())
     }
 
-    /// Waits until the statistics say what the test needs to go on.
+    /// Waits until `condition` holds for the statistics.
     pub(crate) fn wait_until(&self, condition: impl Fn(&Stats) -> bool) -> Stats {
         wait_for(|| {
             let stats = self.bookstore.stats();
@@ -65,7 +65,7 @@ impl Site {
         })
     }
 
-    /// Waits until every request received so far has had its outcome.
+    /// Waits until every request received so far has its outcome.
     pub(crate) fn wait_until_settled(&self) -> Stats {
         self.wait_until(|stats| stats.services.values().all(is_settled))
     }
@@ -76,7 +76,7 @@ fn is_settled(service: &ServiceStats) -> bool {
     received == refused + served + orphaned + cancelled + failed
 }
 
-/// A request's name as a header line.
+/// Returns a header line with a request's identifier.
 pub(crate) fn named(request: &str) -> String {
     format!("bywash-request: {request}\r\n")
 }

@@ -1,9 +1,12 @@
-//! Lists: categories, regions, and what a search finds.
+//! Lists: categories, regions, and the results of searches.
 //!
-//! A search lists what is on sale by how many people have bid on it. Nobody keeps that number, so each search joins
-//! the category's items with all their bids, counts, and sorts: its cost goes with the bids of the category, which is
-//! why the categories differ as much as they do. A search in a region looks up its sellers' items first, and also
-//! counts what was said of each seller: few rows, each dearer, as every bid meets every comment.
+//! A search lists the items on sale by their number of bidders. That number is not stored. Each
+//! search therefore joins the category's items with all their bids, counts, and sorts. Its cost is
+//! proportional to the bids of the category, so that the categories differ widely.
+//!
+//! A search in a region selects the items of the region's sellers, and also counts the comments on
+//! each seller. Its rows are fewer, but each costs more, because the join pairs every bid with
+//! every comment.
 
 use bywash_database::{DbError, Pooled, Row};
 
@@ -11,7 +14,7 @@ use super::{Answer, now};
 use crate::Page;
 use crate::request::Search;
 
-/// Something with a number and a name.
+/// A category or a region.
 #[derive(Debug)]
 pub(crate) struct Named {
     pub(crate) id: i64,
@@ -24,7 +27,7 @@ pub(crate) struct Listed {
     pub(crate) id: i64,
     pub(crate) name: String,
     pub(crate) initial: i64,
-    /// Zero if nobody has bid.
+    /// The highest bid; zero without a bid.
     pub(crate) highest: i64,
     pub(crate) bidders: i64,
 }
@@ -68,7 +71,7 @@ pub(super) fn search(pooled: &mut Pooled, search: &Search) -> Result<Answer, DbE
     Ok(Answer::Found { items, next })
 }
 
-/// Of the next page.
+/// Returns the address of the next page.
 fn address(search: &Search) -> String {
     let Search { category, region, page, listed } = search;
     let rest = format!("category={category}&page={}&nbOfItems={listed}", page + 1);

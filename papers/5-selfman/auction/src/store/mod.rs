@@ -1,4 +1,5 @@
-//! The auction on its database: which request asks for what. One [`Store`] per worker, with a connection of its own.
+//! The auction on its database, which runs the statements of requests. Each worker has one
+//! [`Store`] with its own connection.
 
 mod lists;
 mod schema;
@@ -16,12 +17,12 @@ pub(crate) use lists::{Listed, Named};
 pub(crate) use schema::prepare;
 pub(crate) use shown::{Account, Comment, Item, Trade, User};
 
-/// One worker's way to the database.
+/// One worker's access to the database.
 pub(crate) struct Store {
     pooled: Pooled,
 }
 
-/// What there is to show.
+/// The content of an answer.
 #[derive(Debug)]
 pub(crate) enum Answer {
     Static(StaticPage),
@@ -49,7 +50,7 @@ pub(crate) enum Answer {
         item: Item,
         bids: Vec<Trade>,
     },
-    /// The form for what shall be done with an item, for who may.
+    /// The form for an action on an item, for an authenticated user.
     Form {
         action: Action,
         credentials: Credentials,
@@ -59,13 +60,13 @@ pub(crate) enum Answer {
         category: i64,
     },
     AboutMe(Box<Account>),
-    /// It is done, and committed.
+    /// The action is done and committed.
     Done(&'static str),
-    /// There is no such thing.
+    /// There is no such item or user.
     Missing(&'static str),
-    /// Nickname and password are not anybody's.
+    /// No user has this nickname and password.
     Unauthenticated,
-    /// It cannot be done now.
+    /// The action is not possible now.
     Declined(&'static str),
 }
 
@@ -74,20 +75,21 @@ impl Store {
         Self { pooled: pool.pooled() }
     }
 
-    /// Makes the connection before anybody needs it.
+    /// Opens the connection before a request needs it.
     pub(crate) fn open(&mut self) -> Result<(), DbError> {
         self.pooled.ready(String::new()).map(drop)
     }
 
-    /// Whether the database was asked anything for the last request.
+    /// Returns whether any statement was begun for the last request.
     pub(crate) fn has_asked(&self) -> bool {
         self.pooled.begun() > 0
     }
 
-    /// Serves one request. What is said to be done is committed.
+    /// Serves one request. An action that this reports as done is committed.
     ///
-    /// A connection may have broken since its last use, with the database behind it there again. So a request whose
-    /// first statement meets that is tried once more: none of it has been done.
+    /// A connection may have broken since its last use, although the database is available again. A
+    /// request is therefore retried once if its first statement finds the connection broken:
+    /// nothing of it has been done.
     pub(crate) fn serve(&mut self, operation: &Operation) -> Result<Answer, DbError> {
         let was_there = self.pooled.ready(String::new())?;
         match self.answer(operation) {
@@ -138,7 +140,7 @@ impl Store {
     }
 }
 
-/// Seconds since 1970; zero for a clock set before that.
+/// Returns the seconds since 1970; zero for a clock set before that.
 fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)

@@ -1,4 +1,5 @@
-//! The tables, made and filled once: `RUBiS`'s, but for its table of ended auctions. An item has its end in it.
+//! The tables, created and filled once. They are `RUBiS`'s tables, except that of ended auctions:
+//! the table of items has their end.
 //!
 //! Amounts of money are in hundredths, times in seconds since 1970.
 
@@ -8,17 +9,19 @@ use super::now;
 use crate::fixtures::{CATEGORIES, Comment, Item, REGIONS, home, nickname, password, region};
 use crate::{AuctionError, Sizes};
 
-/// Raised whenever a table or what it is filled with changes; another database is refused, not converted.
+/// The version of the tables, incremented whenever a table or its initial content changes. A
+/// database of another version is refused, not converted.
 const VERSION: i64 = 1;
 
-/// What the database says of itself.
+/// The facts that the database records about itself.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Facts {
     version: i64,
     sizes: Sizes,
 }
 
-/// As `RUBiS` has them: what pages ask for is found, but nothing that searches count is kept.
+/// The indices of `RUBiS`. They find the rows that pages need, but no number that searches count is
+/// stored.
 const INDICES: [&str; 7] = [
     "users_by_region ON users (region)",
     "items_by_category ON items (category)",
@@ -29,7 +32,7 @@ const INDICES: [&str; 7] = [
     "purchases_by_buyer ON purchases (buyer)",
 ];
 
-/// Makes and fills the tables if they are missing.
+/// Creates and fills the tables if they are missing.
 pub(crate) fn prepare(pool: &Pool, sizes: &Sizes) -> Result<(), AuctionError> {
     let mut pooled = pool.pooled();
     let tables = tables(pool.url.dialect());
@@ -101,7 +104,8 @@ fn tables(dialect: &Dialect) -> [(&'static str, String); 8] {
     ]
 }
 
-/// The databases number the rows from 1, in the order in which they come: a name of a user or an item is its number.
+/// Fills the tables. The databases number the rows from 1 in the order of insertion, so that the
+/// number in the name of a user or an item is the number of its row.
 fn fill(pooled: &mut Pooled, sizes: &Sizes) -> Result<Facts, DbError> {
     let opening = now();
     let named = |(id, name): (i64, String)| vec![id.into(), name.as_str().into()];

@@ -1,4 +1,4 @@
-//! What is shown of one item, one user, one account.
+//! The pages of one item, one user, one account.
 
 use bywash_database::{DbError, Pooled, Row, Value};
 
@@ -6,7 +6,7 @@ use super::{Answer, now};
 use crate::action::Action;
 use crate::request::Credentials;
 
-/// Rows of a list on a page.
+/// The maximum number of rows in a list on a page.
 const LISTED: i64 = 50;
 
 /// One item.
@@ -25,7 +25,7 @@ pub(crate) struct Item {
     pub(crate) is_over: bool,
 }
 
-/// One user, as everybody sees her.
+/// One user, as all visitors see them.
 #[derive(Debug)]
 pub(crate) struct User {
     pub(crate) nickname: String,
@@ -43,7 +43,7 @@ pub(crate) struct Comment {
     pub(crate) words: String,
 }
 
-/// A bid or a purchase: whose or of what, and how much or how many.
+/// A bid or a purchase: the other user or the item, and the amount or the number of pieces.
 #[derive(Debug)]
 pub(crate) struct Trade {
     pub(crate) id: i64,
@@ -51,7 +51,7 @@ pub(crate) struct Trade {
     pub(crate) amount: i64,
 }
 
-/// What a user has to do with the auction.
+/// The bids, sales, purchases and comments of a user.
 #[derive(Debug)]
 pub(crate) struct Account {
     pub(crate) user: User,
@@ -61,7 +61,7 @@ pub(crate) struct Account {
     pub(crate) received: Vec<Comment>,
 }
 
-/// The number of who somebody says to be, if the password is right.
+/// Returns the number of the user with these credentials, or `None` if there is no such user.
 pub(super) fn authenticate(
     pooled: &mut Pooled,
     credentials: &Credentials,
@@ -111,7 +111,7 @@ pub(super) fn bids(pooled: &mut Pooled, id: i64) -> Result<Answer, DbError> {
     Ok(Answer::Bids { item, bids: trades(pooled, select, id)? })
 }
 
-/// The form for something that the user with these `credentials` wants to do with an item.
+/// Returns the form for an action on an item by the user with these `credentials`.
 pub(super) fn form(
     pooled: &mut Pooled,
     action: Action,

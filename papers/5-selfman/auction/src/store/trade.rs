@@ -1,8 +1,8 @@
-//! What is written: bids, purchases, comments, new users and items.
+//! The operations that write: bids, purchases, comments, new users and items.
 //!
-//! Each rule of the auction is the condition of one `UPDATE`. A second bidder waits there for the first, and the
-//! database looks at the row again when it is her turn: no bid is stored that does not exceed the highest, nothing is sold
-//! that is not there, and nothing after the end.
+//! Each rule of the auction is the condition of one `UPDATE`. A second bidder waits there for the
+//! first, and then the database checks the row again. Therefore every stored bid exceeds the
+//! previous highest bid, no more is sold than there is, and nothing is sold after the end.
 
 use bywash_database::{DbError, Pooled, Value};
 
@@ -32,7 +32,7 @@ pub(super) fn bid(
     })
 }
 
-/// When the last piece is sold the auction is over.
+/// Buys pieces of an item. The auction is over when the last piece is sold.
 pub(super) fn buy(
     pooled: &mut Pooled,
     credentials: &Credentials,
@@ -118,7 +118,7 @@ pub(super) fn register(
     }
 }
 
-/// Why an item was not changed.
+/// Returns the reason why an item was not changed.
 fn declined(pooled: &mut Pooled, id: i64, why: &'static str) -> Result<Answer, DbError> {
     Ok(match item(pooled, id)? {
         None => Answer::Missing("item"),

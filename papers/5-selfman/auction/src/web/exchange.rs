@@ -1,4 +1,4 @@
-//! The life of one request on the HTTP side: queue, wait, respond.
+//! The HTTP side of one request: queue, wait, respond.
 
 use bytes::Bytes;
 use bywash_site::{Application, Body, PendingReply, Refusal};

@@ -1,11 +1,11 @@
-//! Forms, of fields that are shown and fields that are not.
+//! Forms with visible and hidden fields.
 
 use std::fmt::Write;
 
 use crate::Page;
 use crate::request::Credentials;
 
-/// `name` for a field, or `name=value` for one that its visitor does not see.
+/// Returns a form. A field is `name` if it is visible, or `name=value` if it is hidden.
 pub(super) fn form(page: Page, fields: &[&str]) -> String {
     let method = page.method().as_str().to_ascii_lowercase();
     let mut form = format!("<form method=\"{method}\" action=\"{}\">\n", page.path());
@@ -25,12 +25,12 @@ pub(super) fn form(page: Page, fields: &[&str]) -> String {
     form + "<button>go on</button></form>\n"
 }
 
-/// The fields that say who somebody is: `RUBiS` has no sessions.
+/// Returns the fields that identify the user in the next form, because `RUBiS` has no sessions.
 pub(super) fn hidden(credentials: &Credentials) -> [String; 2] {
     [format!("nickname={}", credentials.nickname), format!("password={}", credentials.password)]
 }
 
-/// What people have written, as text of a page or in quotation marks.
+/// Escapes a text that people have written, for a page or a quoted attribute.
 pub(super) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {

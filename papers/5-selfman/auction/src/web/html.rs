@@ -1,4 +1,4 @@
-//! Pages plain enough to be cheap, and complete enough to walk the auction by hand in a browser.
+//! Pages that are cheap to make, and complete enough to use the auction by hand in a browser.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use crate::Page;
 use crate::action::{Action, StaticPage};
 use crate::store::{Account, Answer, Comment, Item, Listed, Named, Trade, User};
 
-/// The whole document. What is a line of text or a picture never comes here.
+/// Returns the whole document. An answer that is a line of text or a picture does not come here.
 pub(super) fn render(answer: &Answer) -> String {
     let body = match answer {
         Answer::Static(page) => static_page(*page),
@@ -133,7 +133,7 @@ fn shown(item: &Item) -> String {
     html + &format!("<p><a href=\"{page}?itemId={id}\">comment on the seller</a></p>")
 }
 
-/// The last form before something is done.
+/// Returns the last form before an action.
 fn last(action: Action, [nickname, password]: &[String; 2], item: &Item) -> String {
     let (id, to) = (format!("itemId={}", item.id), format!("to={}", item.seller));
     let own: &[&str] = match action {
@@ -185,7 +185,7 @@ fn trades(trades: &[Trade], page: Page, parameter: &str, is_money: bool) -> Stri
     list + "\n</ul>"
 }
 
-/// Hundredths as people write them; there is no negative amount.
+/// Formats hundredths with two decimals. There is no negative amount.
 fn money(cents: i64) -> String {
     format!("{}.{:02}", cents / 100, cents % 100)
 }

@@ -1,4 +1,5 @@
-//! The HTTP side: requests are read, queued, and answered. The thread is [`bywash_site::Listener`]'s.
+//! The HTTP side, which reads, queues and answers requests. It runs on the thread of
+//! [`bywash_site::Listener`].
 
 mod exchange;
 mod form;

@@ -1,4 +1,4 @@
-//! The one place where outcomes become HTTP responses.
+//! Maps outcomes to HTTP responses.
 
 use bywash_database::DbResult;
 use bywash_site::{Body, HTML, respond, text};
@@ -8,10 +8,10 @@ use super::html;
 use crate::action::StaticPage;
 use crate::store::Answer;
 
-/// Something in grey, 160 × 48.
+/// A grey picture of 160 × 48 pixels.
 const LOGO: &[u8] = include_bytes!("logo.jpg");
 
-/// What a worker made of a request.
+/// Returns the response for a worker's result.
 pub(super) fn response(result: DbResult<Answer>) -> Response<Body> {
     match result {
         Ok(Answer::Static(StaticPage::Logo)) => respond(StatusCode::OK, "image/jpeg", LOGO),

@@ -1,4 +1,4 @@
-//! The auction seen from outside: over real sockets, on every database that is there.
+//! Tests of the auction from outside: over real sockets, on every available database.
 #![allow(clippy::unwrap_used, reason = "clippy takes the helpers of these tests for a library")]
 
 mod binary;

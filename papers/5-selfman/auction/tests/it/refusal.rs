@@ -1,4 +1,4 @@
-//! What cannot be meant, and what is meant badly.
+//! Tests of invalid and malicious requests.
 
 use serde_json::Value;
 

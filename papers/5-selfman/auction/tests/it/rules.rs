@@ -1,14 +1,14 @@
-//! The rules of the auction, with many at once.
+//! Tests of the auction's rules with many concurrent requests.
 
 use std::thread;
 
 use crate::site::{SIZES, Site, each, number};
 
-/// How many ask at once, and how often each.
+/// The number of concurrent clients, and of requests by each.
 const CLIENTS: i64 = 6;
 const REQUESTS_EACH: i64 = 5;
 
-/// The statuses of requests by many clients at once, in any order.
+/// Sends requests by many clients concurrently, and returns their statuses in any order.
 fn request_concurrently(ask: impl Fn(i64) -> u16 + Sync) -> Vec<u16> {
     thread::scope(|scope| {
         let ask = &ask;

@@ -1,6 +1,8 @@
-//! An auction on each database: SQLite always, the others where `scripts/with-databases` has started them.
+//! An auction on each database: SQLite always, the others if `scripts/with-databases` has started
+//! them.
 //!
-//! A server's tables are shared by all tests of a run, so a test looks only at users and items that it has made.
+//! All tests of a run share a server's tables, so a test checks only the users and items that it
+//! has created.
 
 use std::env;
 use std::io::{self, Write};
@@ -11,7 +13,7 @@ use bywash_auction::{Auction, DatabaseUrl, Options, Sizes};
 
 use crate::client::{Client, Reply};
 
-/// A small auction, so that it is soon filled.
+/// The sizes of a small auction, so that it is filled quickly.
 pub(crate) const SIZES: Sizes = Sizes { users: 50, items: 120, bids: 4, comments: 60, seed: 5 };
 
 /// A running auction.
@@ -19,7 +21,7 @@ pub(crate) struct Site {
     pub(crate) auction: Auction,
 }
 
-/// A user of a test's own.
+/// A user for one test.
 #[derive(Clone)]
 pub(crate) struct Person {
     pub(crate) nickname: String,
@@ -41,7 +43,8 @@ fn servers() -> Vec<DatabaseUrl> {
     ];
     REPORTED.call_once(|| {
         for (name, _, _) in servers.iter().filter(|(_, _, address)| address.is_none()) {
-            // Past the test harness, which keeps what passing tests print to itself.
+            // Written directly to stderr, because the test harness captures the output of passing
+            // tests.
             let _ =
                 writeln!(io::stderr(), "NOT TESTED: the auction on {name}: scripts/test-databases");
         }
@@ -66,7 +69,7 @@ impl Site {
         Client::new(self.auction.address()).post(&format!("/PHP/{page}.php"), form)
     }
 
-    /// Somebody whom nobody else knows.
+    /// Registers a new user.
     pub(crate) fn person(&self) -> Person {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -76,7 +79,7 @@ impl Site {
         person
     }
 
-    /// Puts something on sale, and gives its number.
+    /// Puts an item on sale, and returns its number.
     pub(crate) fn item(&self, seller: &Person, rest: &str) -> i64 {
         let sale = "name=Thing&description=A+thing&category=20&initialPrice=10";
         let reply = self.post("RegisterItem", &format!("{}&{sale}&{rest}", seller.form()));
@@ -94,14 +97,14 @@ impl Person {
         format!("nickname={}&password=secret", self.nickname)
     }
 
-    /// Her number, from a page that names her.
+    /// Returns the user's number, from a page that names the user.
     pub(crate) fn number(&self, site: &Site) -> i64 {
         let item = site.item(self, "");
         number(&site.item_page(item), "userId=")
     }
 }
 
-/// The last number that a page has behind `mark`.
+/// Returns the number after the last `mark` on a page.
 pub(crate) fn number(page: &str, mark: &str) -> i64 {
     let (_, rest) = page.rsplit_once(mark).expect(page);
     rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap()

@@ -1,4 +1,4 @@
-//! Every page, once, as a visitor walks.
+//! Tests of every page in one visit.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
