@@ -27,8 +27,8 @@ pub struct AdServer {
 }
 
 impl AdServer {
-    /// Opens the database, listens, and starts the pool, a thread for each worker, one that writes and one for
-    /// HTTP.
+    /// Starts a server: opens the database, listens, and starts the pool, the workers, the writer
+    /// and the HTTP thread.
     pub fn start(options: Options) -> Result<Self, AdServerError> {
         options.check()?;
         let listener = Listener::listen(options.listen)?;
@@ -44,7 +44,7 @@ impl AdServer {
         let state = AppState::new(options, register, (key, boot), write_queue, pool, gateway);
         let mut writer = Writer::new(Arc::clone(&state), connection, to_write);
         writer.prime().map_err(|cause| AdServerError::Database { path, cause })?;
-        // From here on a failure drops the server, which stops the threads started so far.
+        // From here on, a failure drops the server, which stops the threads that have started.
         let mut server = Self { state, listener, workers: Vec::new(), writer: None };
         server.writer = Some(spawn("adserver-writer", || writer.run())?);
         for _ in 0..server.state.options.workers {
@@ -55,27 +55,28 @@ impl AdServer {
         Ok(server)
     }
 
-    /// Where it listens, with the port it got.
+    /// Returns the address on which the server listens, with the port that it got.
     pub fn address(&self) -> SocketAddr {
         self.listener.address()
     }
 
-    /// What it has done so far.
+    /// Returns the statistics since the start.
     pub fn stats(&self) -> Stats {
         self.state.read_stats()
     }
 
-    /// Stops and joins every thread: waiting requests are refused, running ones end by themselves, and what is exact in
-    /// memory is written. Dropping the server does the same.
+    /// Stops and joins every thread. Waiting requests are refused, and running ones complete. Exact
+    /// values that are only in memory are written to the database. Dropping the server does the
+    /// same.
     pub fn stop(self) {
         drop(self);
     }
 }
 
-/// Fills an empty database; one that is not stays as it is, and that is said.
+/// Fills an empty database. Leaves any other as it is, and says so on stderr.
 fn filled(store: &mut Store, wanted: Fill, path: &Path) -> Result<(), AdServerError> {
     if !store.register.is_empty() {
-        // Nobody reading it is no reason not to serve.
+        // A closed stderr must not stop the server.
         let _unread = writeln!(
             io::stderr(),
             "adserver: {} is not empty, so --fill has no effect",
@@ -90,7 +91,7 @@ fn filled(store: &mut Store, wanted: Fill, path: &Path) -> Result<(), AdServerEr
     Ok(())
 }
 
-/// What random numbers begin with, which nobody can repeat.
+/// Reads an unpredictable random seed from the operating system.
 fn seed() -> Result<u64, AdServerError> {
     let mut bits = [0; 8];
     let read = File::open("/dev/urandom").and_then(|mut entropy| entropy.read_exact(&mut bits));
@@ -110,11 +111,13 @@ impl Drop for AdServer {
     fn drop(&mut self) {
         self.state.close();
         for worker in self.workers.drain(..) {
-            // A thread that panicked has said so on stderr; there is nothing left to stop in it.
+            // A thread that panicked has already reported it on stderr, and nothing of it is left
+            // to stop.
             let _ = worker.join();
         }
         self.state.pool.wait_until_empty();
-        // After the last delivery, and before the listener waits for the last answers, which the writer owes.
+        // The writer ends after the last delivery. It still owes answers that the listener waits
+        // for, so it ends before the listener.
         if let Some(writer) = self.writer.take() {
             self.state.write_queue.finish();
             let _ = writer.join();
@@ -153,7 +156,8 @@ mod tests {
         let server = server(&folder);
         let kind = Kind::Ad(Level::High);
         for _ in 0..20 {
-            // A task of it, on whichever thread: more than the pool has.
+            // One task of the page panics, on any thread. There are more panics than the pool has
+            // threads.
             let (handle, receiver) = server.state.receive(kind);
             let look = |_: &AppState, turn: &mut bywash_levels::Request| {
                 let concepts = [1, 2, 3, 4];
@@ -167,7 +171,7 @@ mod tests {
             server.state.submit_page(Level::High, handle, look).unwrap();
             assert!(matches!(answer(&server, receiver), Some(Answer::Busy)), "the next is served");
         }
-        // Who is answered is counted next.
+        // A request is counted shortly after its answer.
         let counts = || server.state.counters.requests(kind);
         let counted = || (counts().failed, counts().refused) == (20, 20);
         assert!((0..2_000).any(|_| {

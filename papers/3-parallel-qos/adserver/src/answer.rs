@@ -15,12 +15,13 @@ use crate::values::Landing;
 #[derive(Debug)]
 pub(crate) enum Answer {
     Json(StatusCode, String),
-    /// On to a banner's landing address, which its contract named and no request can.
+    /// A redirect to a banner's landing address. The address comes from the contract, never from a
+    /// request.
     Go(Landing),
     Error(RequestError),
-    /// The disk is behind: later.
+    /// The queue to the disk is full; the client may try again later.
     Busy,
-    /// The database failed; its words are on stderr.
+    /// The database failed, or a page panicked. The cause is on stderr.
     Failed,
 }
 
@@ -30,7 +31,7 @@ impl Answer {
     }
 }
 
-/// The destination of an answer, and the kind that it counts as.
+/// The destination of an answer, and the kind under which its request is counted.
 pub(crate) struct ReplyHandle {
     pub(crate) reply: ReplySender<Answer>,
     pub(crate) kind: Kind,

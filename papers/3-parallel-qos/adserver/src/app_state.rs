@@ -1,10 +1,13 @@
-//! What all threads share: the snapshot, the pool, the queue, the totals, the way to the writer.
+//! The state that all threads share: the snapshot, the pool, the queue, the counters, and the queue
+//! to the writer.
 //!
-//! Ownership: one `AppState` in an `Arc` per server. The HTTP thread pushes, pool and workers pop, the writer commits;
-//! closing happens once and is never undone.
+//! Ownership: each server has one `AppState` in an `Arc`. The HTTP thread submits requests, the
+//! pool and the workers serve them, and the writer commits. Closing happens once and is never
+//! undone.
 //!
-//! Locks: `snapshot` is held for a copy of its `Arc`. `change_lock` is held by whoever changes contracts or slots,
-//! from the look at the snapshot to the new one, and while the change is committed; no delivery takes it.
+//! Locks: `snapshot` is held only while its `Arc` is copied or replaced. A thread that changes
+//! contracts or slots holds `change_lock` from reading the snapshot until it has committed the
+//! change and published the new snapshot. No delivery takes this lock.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
@@ -24,37 +27,37 @@ use crate::token::{Key, Placement};
 use crate::values::Timestamp;
 use crate::{Level, Options, Selection, Stats, pool};
 
-/// A request on its way to whoever serves it.
+/// A request on its way to the worker that serves it.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) request: ParsedRequest,
     pub(crate) handle: ReplyHandle,
 }
 
-/// A running ad server as its threads see it.
+/// The state of a running ad server.
 #[derive(Debug)]
 pub(crate) struct AppState {
     pub(crate) options: Options,
     pub(crate) counters: Counters,
     pub(crate) pool: Pool,
-    /// Of the admin API.
+    /// The requests to the admin API that wait for a worker.
     pub(crate) queue: Queue<Job>,
     pub(crate) write_queue: WriteQueue,
     pub(crate) key: Key,
     boot: u32,
     serial: AtomicU64,
-    /// Who says which level a request has.
+    /// The keys of the gateway that signs the level of a request.
     gateway: Option<Gateway>,
-    /// What the random numbers of requests begin with.
+    /// The random seed from which the seed of each request is derived.
     seed: u64,
-    /// Itself, for who works on its own.
+    /// A reference to this state, for pages that outlive the call that submits them.
     weak_self: Weak<Self>,
     snapshot: RwLock<Arc<Snapshot>>,
     change_lock: Mutex<()>,
 }
 
 impl AppState {
-    /// The state of an open ad server with what the database knows.
+    /// Creates the state from the contents of the database.
     pub(crate) fn new(
         options: Options,
         register: Register,
@@ -82,33 +85,34 @@ impl AppState {
         })
     }
 
-    /// The snapshot of this moment.
+    /// Returns the current snapshot.
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
         Arc::clone(&self.snapshot.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Puts a snapshot in place of the one before. Only for who holds [`AppState::lock_changes`].
+    /// Replaces the snapshot. The caller must hold [`AppState::lock_changes`].
     pub(crate) fn publish(&self, register: Register) {
         let has_trees = self.options.selection == Selection::Wheels;
         let snapshot = Arc::new(Snapshot::new(register, has_trees, Timestamp::now()));
         *self.snapshot.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&snapshot);
-        // What was delivered from the one before while this one was made.
+        // While this snapshot was built, impressions were delivered from the previous one.
         snapshot.refresh(Timestamp::now());
     }
 
-    /// The right to change the snapshot. (What it protects is replaced in one step: poison means nothing.)
+    /// Locks the snapshot against other changes. Poison is ignored: the snapshot is replaced in one
+    /// step, so no panic can leave half a change.
     pub(crate) fn lock_changes(&self) -> MutexGuard<'_, ()> {
         self.change_lock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Names a banner that was placed.
+    /// Returns the token of a new placement of `banner`.
     pub(crate) fn place(&self, banner: &Banner, slot: Option<SlotId>) -> String {
         let serial = self.serial.fetch_add(1, Relaxed);
         self.key.sign(&Placement { boot: self.boot, serial, banner: banner.id, slot })
     }
 
-    /// Asks for the banner's next reservation, if that is due and nobody has. One that finds the writer's queue full is
-    /// asked for at the next tick.
+    /// Requests the next reservation of the banner, if it is due and has not been requested. If the
+    /// writer's queue is full, the next tick requests it.
     pub(crate) fn reserve_ahead(&self, banner: &Banner) {
         let is_due = banner.tally.is_short(Timestamp::now()) && banner.tally.ask();
         if is_due && self.write_queue.offer(Write::Reserve(banner.id)).is_err() {
@@ -116,7 +120,8 @@ impl AppState {
         }
     }
 
-    /// The level that the gateway says a request has: low where it says none, or nobody may.
+    /// Returns the level that the gateway has signed for a request. It is low if the request has no
+    /// field, if this server has no keys, or if the field is invalid.
     pub(crate) fn level(&self, field: Option<&[u8]>) -> Level {
         let (Some(gateway), Some(field)) = (&self.gateway, field) else { return Level::Low };
         let level = gateway.level(field).ok().and_then(Level::of);
@@ -124,22 +129,22 @@ impl AppState {
         level.unwrap_or_default()
     }
 
-    /// Random numbers for one request.
+    /// Returns the random numbers for one request.
     pub(crate) fn random_stream(&self) -> RandomStream {
-        /// Odd: no two requests have the same.
+        /// An odd factor, with which no two requests get the same seed.
         const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
         let serial = self.serial.fetch_add(1, Relaxed);
         RandomStream::seeded(self.seed.wrapping_add(serial.wrapping_mul(STEP)))
     }
 
-    /// A request has come.
+    /// Counts a received request, and returns both ends of its reply channel.
     pub(crate) fn receive(&self, kind: Kind) -> (ReplyHandle, ReplyReceiver<Answer>) {
         let (reply, answer) = reply_channel();
         self.counters.count_received(kind);
         (ReplyHandle { reply, kind, since: Instant::now() }, answer)
     }
 
-    /// A page's turn in the pool.
+    /// Submits a page to the pool, which calls `look` on the page's turn.
     pub(crate) fn submit_page(
         &self,
         level: Level,
@@ -152,7 +157,7 @@ impl AppState {
         submitted.map_err(|_| Refusal::Busy)
     }
 
-    /// Answers, and counts how the request ended.
+    /// Sends the answer, and counts the outcome of the request.
     pub(crate) fn answer(&self, handle: ReplyHandle, answer: Answer) {
         let ReplyHandle { reply, kind, since } = handle;
         let outcome = match answer {
@@ -166,12 +171,12 @@ impl AppState {
         self.counters.count_outcome(kind, if is_gone { Outcome::Orphaned } else { outcome });
     }
 
-    /// The client left before anybody had begun.
+    /// Counts a request whose client left before work on it began.
     pub(crate) fn skip(&self, handle: &ReplyHandle) {
         self.counters.count_outcome(handle.kind, Outcome::Orphaned);
     }
 
-    /// Takes no more requests, and turns away the waiting ones.
+    /// Accepts no more requests, and refuses the waiting ones.
     pub(crate) fn close(&self) {
         for job in self.queue.close() {
             self.refuse(&job.handle);
@@ -179,7 +184,7 @@ impl AppState {
         self.pool.close();
     }
 
-    /// A reading of everything.
+    /// Reads all statistics.
     pub(crate) fn read_stats(&self) -> Stats {
         let counters = &self.counters;
         let levels = Level::ALL.map(|level| (level, counters.requests(Kind::Ad(level))));
@@ -209,8 +214,9 @@ impl AppState {
     }
 }
 
-/// A page, from its place in the queue to its answer. Dropped before it has begun, because the pool was full or was
-/// closed, it is refused; dropped later, because something panicked, it has failed.
+/// A page from its submission to its answer. If it is dropped before it has begun, because the pool
+/// was full or closed, it is refused. If it is dropped later, because something panicked, it has
+/// failed.
 struct PageTask {
     state: Arc<AppState>,
     handle: Option<ReplyHandle>,
@@ -222,7 +228,7 @@ impl PageTask {
         self.has_begun = true;
         let _running = self.state.counters.run();
         let is_gone = |handle: &ReplyHandle| handle.reply.left().is_some();
-        // Nobody would see the banners of who has left.
+        // A client that has left would not see the banners.
         let answer = (!self.handle.as_ref().is_some_and(is_gone)).then(|| look(&self.state, turn));
         match (self.handle.take(), answer) {
             (Some(handle), Some(answer)) => self.state.answer(handle, answer),

@@ -1,7 +1,7 @@
 //! The running totals behind [`Stats`](crate::Stats).
 //!
-//! Shared by all threads, so every one is an atomic. They order nothing: `Relaxed` throughout, and a reading is a set of
-//! numbers each true at some moment.
+//! All threads share them, so each is an atomic. They do not order other memory accesses, so every
+//! access is `Relaxed`. A reading is a set of numbers, each of which was true at some moment.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::stats::{RequestStats, SelectionStats};
 use crate::{Level, Selection};
 
-/// What a request is counted under.
+/// The kind under which a request is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Ad(Level),
@@ -17,17 +17,17 @@ pub(crate) enum Kind {
     Admin,
 }
 
-/// How a request that was received ended.
+/// The outcome of a received request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Outcome {
     Refused,
-    /// It took so long.
+    /// Answered after this time.
     Answered(Duration),
     Failed,
     Orphaned,
 }
 
-/// Everything that is counted.
+/// All counters of a server.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     levels: [RequestCounters; Level::ALL.len()],
@@ -73,7 +73,8 @@ impl Counters {
         count.fetch_add(1, Relaxed);
     }
 
-    /// A page wanted so many banners and got `placed`, after so many scans that stood in for the trees.
+    /// Counts a page that wanted `wanted` banners and got `placed`. `rescans` is the number of
+    /// scans that replaced the trees.
     pub(crate) fn count_selection(&self, wanted: usize, placed: usize, rescans: u64) {
         self.pages.fetch_add(1, Relaxed);
         self.placed.fetch_add(placed as u64, Relaxed);
@@ -86,22 +87,22 @@ impl Counters {
         count.fetch_add(1, Relaxed);
     }
 
-    /// A request came with a level, which the gateway has signed or not.
+    /// Counts a level that a request carried, if it was not accepted.
     pub(crate) fn count_level(&self, is_believed: bool) {
         self.levels_refused.fetch_add(u64::from(!is_believed), Relaxed);
     }
 
-    /// Requests whose level was not believed, or is none of ours.
+    /// Returns the number of requests whose level was not accepted or is unknown.
     pub(crate) fn levels_refused(&self) -> u64 {
         self.levels_refused.load(Relaxed)
     }
 
-    /// For whoever sees a client depart.
+    /// Returns the counter of departed clients, for the code that detects departures.
     pub(crate) const fn departures(&self) -> &AtomicU64 {
         &self.departed
     }
 
-    /// Counts a worker as running until the guard is dropped.
+    /// Counts a request as running until the guard is dropped.
     pub(crate) fn run(&self) -> Running<'_> {
         self.running.fetch_add(1, Relaxed);
         Running(&self.running)
@@ -132,17 +133,17 @@ impl Counters {
         }
     }
 
-    /// Clicks counted, and clicks that were not the first.
+    /// Returns the number of counted clicks and the number of repeated ones.
     pub(crate) fn clicks(&self) -> (u64, u64) {
         (self.counted.load(Relaxed), self.repeated.load(Relaxed))
     }
 
-    /// Workers running now.
+    /// Returns the number of requests that run now.
     pub(crate) fn running_now(&self) -> usize {
         self.running.load(Relaxed)
     }
 
-    /// Clients departed so far.
+    /// Returns the number of clients that have departed.
     pub(crate) fn departed_so_far(&self) -> u64 {
         self.departed.load(Relaxed)
     }
@@ -156,7 +157,7 @@ impl Counters {
     }
 }
 
-/// One running worker.
+/// A request that runs.
 #[derive(Debug)]
 pub(crate) struct Running<'a>(&'a AtomicUsize);
 

@@ -12,8 +12,8 @@ use crate::store::{Refused, Write};
 use crate::token::Placement;
 
 impl AppState {
-    /// Puts a request into a queue; the answer comes through the receiver. The sender dropped
-    /// without an answer means that the server closed first.
+    /// Puts a request into a queue. The answer comes through the receiver. If the sender is dropped
+    /// without an answer, the server closed first.
     pub(crate) fn offer(&self, request: ParsedRequest) -> Result<ReplyReceiver<Answer>, Refusal> {
         let (handle, answer) = self.receive(request.kind());
         match request {
@@ -31,8 +31,8 @@ impl AppState {
         Ok(answer)
     }
 
-    /// Counts a click; the writer answers once that is committed. It waits for nothing here, so no
-    /// request of the admin API delays it.
+    /// Passes a click to the writer, which counts it and answers after the commit. This function
+    /// does not wait, so no request of the admin API delays a click.
     fn click(&self, token: &str, handle: ReplyHandle) {
         let known = |placement: &Placement| {
             self.snapshot().register.banners.contains_key(&placement.banner)

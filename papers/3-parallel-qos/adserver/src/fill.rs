@@ -1,7 +1,9 @@
-//! Contracts made up for the laboratory: the same for the same seed, but for the dates, which begin a day ago.
+//! Contracts generated for the laboratory. The same seed gives the same contracts, except for the
+//! dates: each contract began a day ago.
 //!
-//! So contracts are behind their schedule and may all be delivered. Each concept has a slot of its own that could carry
-//! every banner with this concept: nothing is promised that there is no room for.
+//! Therefore contracts are behind their schedule, and all of them may be delivered. Each concept
+//! has its own slot, which could carry every banner with this concept. So nothing is promised
+//! without capacity.
 
 use std::sync::Arc;
 
@@ -14,15 +16,15 @@ use crate::store::Change;
 use crate::values::{Flight, Keyword, Landing, Name, Size, Timestamp};
 
 const DAY: i64 = 86_400;
-/// Concepts of a banner, at most.
+/// The most concepts of a banner.
 const OWN_CONCEPTS: u64 = 5;
-/// Impressions of a contract: between these.
+/// The range of a contract's impressions.
 const IMPRESSIONS: std::ops::Range<u64> = 10_000..1_000_000;
-/// One banner in so many has a category, one of so many.
+/// The number of categories. One banner in this many has a category.
 const CATEGORIES: u64 = 10;
 
-/// What is to be written, and what will be known then. `None` if a number is too large for an id, which [`Fill`]'s bounds
-/// exclude.
+/// Returns the change to write and the register that results from it. `None` if a number is too
+/// large for an id, which the bounds of [`Fill`] exclude.
 pub(crate) fn fill(fill: Fill, now: Timestamp) -> Option<(Change, Register)> {
     let mut rng = RandomStream::seeded(fill.seed);
     let flight = Flight { from: now.plus(-DAY), to: now.plus(30 * DAY) };

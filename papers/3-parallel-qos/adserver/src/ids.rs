@@ -1,4 +1,4 @@
-//! What things are called by: numbers from 1 on, given once and never again.
+//! Ids of the stored objects: numbers from 1 on, which are never reused.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
-/// A text that is no id.
+/// A text that is not a valid id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct InvalidId;
 
@@ -18,7 +18,7 @@ macro_rules! ids {
         pub(crate) struct $name(NonZeroU32);
 
         impl $name {
-            /// The id of that number; none has zero.
+            /// Returns the id with this number, or `None` for zero.
             pub(crate) const fn new(number: u32) -> Option<Self> {
                 match NonZeroU32::new(number) {
                     Some(number) => Some(Self(number)),
@@ -26,19 +26,19 @@ macro_rules! ids {
                 }
             }
 
-            /// The id after `last`, the highest so far.
+            /// Returns the id after `last`, the highest so far.
             pub(crate) fn after(last: Option<Self>) -> Option<Self> {
                 let next = last.map_or(Some(1), |last| last.0.get().checked_add(1));
                 next.and_then(Self::new)
             }
 
-            /// As a number, for the database.
+            /// Returns the number, for the database.
             pub(crate) const fn number(self) -> u32 {
                 self.0.get()
             }
         }
 
-        /// The id as it stands in a path or a field: digits, nothing else.
+        /// Parses an id from a path or a field. Only digits are allowed.
         impl FromStr for $name {
             type Err = InvalidId;
 
@@ -57,15 +57,15 @@ macro_rules! ids {
 }
 
 ids! {
-    /// A keyword of banners and pages.
+    /// The id of a concept, a keyword of banners and pages.
     ConceptId;
-    /// A site that shows banners.
+    /// The id of a publisher, a site that shows banners.
     PublisherId;
-    /// A place on a publisher's pages.
+    /// The id of a slot, a place on a publisher's pages.
     SlotId;
-    /// Impressions bought.
+    /// The id of a contract, which buys impressions.
     ContractId;
-    /// What is shown.
+    /// The id of a banner.
     BannerId;
 }
 

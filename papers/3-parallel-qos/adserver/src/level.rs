@@ -1,23 +1,23 @@
-//! The level of service of a request.
+//! The service level of a request.
 
 use serde::Serialize;
 
-/// How much of the machine one request may use at a time.
+/// A service level, which determines how many threads one request may use at a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// One thread: the seed's type 0.
+    /// One thread: type 0 in the paper.
     #[default]
     Low,
-    /// Several: the seed's type 1.
+    /// Several threads: type 1 in the paper.
     High,
 }
 
 impl Level {
-    /// Both; `ALL[level.index()] == level`.
+    /// Both levels, in an order in which `ALL[level.index()] == level`.
     pub const ALL: [Self; 2] = [Self::Low, Self::High];
 
-    /// Its name in the pool, in headers and in statistics.
+    /// Returns the name of the level in the pool, in headers and in statistics.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Low => "low",
@@ -25,12 +25,12 @@ impl Level {
         }
     }
 
-    /// The level of a name.
+    /// Returns the level with this name.
     pub(crate) fn of(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|level| level.name() == name)
     }
 
-    /// The place of the level in [`Level::ALL`].
+    /// Returns the index of the level in [`Level::ALL`].
     pub const fn index(self) -> usize {
         self as usize
     }

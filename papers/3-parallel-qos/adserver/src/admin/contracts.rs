@@ -1,4 +1,4 @@
-//! Contracts: signed if there is room, reported, cancelled.
+//! Contracts: signed if there is capacity, reported, and cancelled.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub(super) fn sign(state: &AppState, new: NewContract) -> Result<Answer, Request
     Ok(made(&report))
 }
 
-/// The contract as it will be, if what it names exists.
+/// Builds the contract, if everything that it names exists.
 fn draw_up(
     register: &Register,
     new: NewContract,
@@ -49,7 +49,7 @@ fn draw_up(
     for (place, banner) in (0..).zip(banners) {
         let NewBanner { landing, size, concepts, category } = banner;
         last = BannerId::after(last);
-        // Each has an even share; the first have what does not divide.
+        // All banners get equal parts. The first ones also get the remainder, one impression each.
         let share = impressions / count + u64::from(place < impressions % count);
         let tally = Tally::new(share, flight, 0, 0);
         if flight.holds(now) {
@@ -101,13 +101,13 @@ pub(super) fn cancel(state: &AppState, id: ContractId) -> Result<Answer, Request
     register.keep(cancelled.clone());
     change(state, Change::Cancel(id, now), register)?;
     for banner in banners {
-        // For requests that have the snapshot of before.
+        // Requests that run may still read the previous snapshot.
         banner.tally.cancel();
     }
     Ok(found(&Report::of(&cancelled, now)))
 }
 
-/// What an advertiser is told.
+/// The report on a contract, for its advertiser.
 #[derive(Debug, Serialize)]
 struct Report {
     contract: ContractId,
@@ -119,7 +119,7 @@ struct Report {
     impressions: u64,
     delivered: u64,
     clicks: u64,
-    /// Clicks for each impression delivered; none for none.
+    /// Clicks per delivered impression; `None` if none was delivered.
     click_through_rate: Option<f64>,
     schedule: Schedule,
     banners: Vec<BannerReport>,
@@ -134,11 +134,11 @@ enum Status {
     Cancelled,
 }
 
-/// Where the contract is, and where its dates say it should be.
+/// The delivered impressions of a contract compared with those that are due.
 #[derive(Debug, Serialize)]
 struct Schedule {
     due: u64,
-    /// Impressions delivered beyond those due; below zero, missing.
+    /// Impressions delivered beyond those due; negative if the contract is behind.
     ahead: i64,
     is: Pace,
 }

@@ -1,7 +1,8 @@
-//! Everything about concepts, publishers, slots and contracts: what may be changed, and what is told about it.
+//! The admin API: changes and reports of concepts, publishers, slots and contracts.
 //!
-//! A change is checked against the snapshot, committed, and then seen: whoever reads never sees half of one, and a
-//! refusal leaves nothing behind. One change at a time ([`AppState::lock_changes`]).
+//! A change is checked against the snapshot, committed, and then published. Therefore no reader
+//! sees half of a change, and a rejected change leaves no trace. Changes are made one at a time
+//! ([`AppState::lock_changes`]).
 
 mod contracts;
 mod slots;
@@ -25,18 +26,18 @@ use crate::snapshot::{Concept, Register};
 use crate::store::Change;
 use crate::values::Keyword;
 
-/// More is no ad server any more, and an answer with all of them no answer.
+/// The most concepts. No ad server needs more, and one answer lists all of them.
 const MAX_CONCEPTS: usize = 10_000;
 const MAX_PUBLISHERS: usize = 10_000;
 const MAX_SLOTS: usize = 100_000;
 const MAX_CONTRACTS: usize = 200_000;
 
-/// In one answer.
+/// The most entries of a list in one answer.
 const LISTED: usize = 100;
 
 const FULL: RequestError = RequestError::Conflict("the ad server cannot have more of these");
 
-/// Serves what is neither a page's request nor a click.
+/// Serves every request except pages and clicks.
 pub(crate) fn serve(state: &AppState, request: ParsedRequest) -> Result<Answer, RequestError> {
     match request {
         ParsedRequest::AddConcept(keyword) => add_concept(state, &keyword),
@@ -58,7 +59,7 @@ pub(crate) fn serve(state: &AppState, request: ParsedRequest) -> Result<Answer, 
     }
 }
 
-/// The concepts of these names, or the suggestion of others.
+/// Returns the concepts with these names, or an error that suggests similar names.
 pub(crate) fn known_concepts(
     register: &Register,
     keywords: &BTreeSet<Keyword>,
@@ -88,7 +89,7 @@ fn add_concept(state: &AppState, keyword: &Keyword) -> Result<Answer, RequestErr
     Ok(made(&json!({ "concept": keyword })))
 }
 
-/// Commits a change, then shows what it has led to.
+/// Commits a change, then publishes the register that results from it.
 fn change(state: &AppState, change: Change, register: Register) -> Result<(), RequestError> {
     match state.write_queue.commit(change) {
         Some(Ok(())) => {
@@ -96,7 +97,7 @@ fn change(state: &AppState, change: Change, register: Register) -> Result<(), Re
             Ok(())
         }
         Some(Err(error)) => {
-            // Nobody reading it is no reason not to serve.
+            // A closed stderr must not stop the server.
             let _unread = writeln!(std::io::stderr(), "adserver: changing: {error}");
             Err(RequestError::Database)
         }
@@ -104,7 +105,8 @@ fn change(state: &AppState, change: Change, register: Register) -> Result<(), Re
     }
 }
 
-/// Some of a list, from the one behind `after` on, and where the next are.
+/// Returns the entries of a list that follow `after`, at most [`LISTED`], and the address of the
+/// next ones.
 fn list<I: Ord + Copy + Display, T>(
     name: &str,
     all: &BTreeMap<I, Arc<T>>,

@@ -1,4 +1,4 @@
-//! Publishers and their slots. What is promised is not taken away.
+//! Publishers and their slots. A change that would take away promised capacity is rejected.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -34,7 +34,7 @@ pub(super) fn list_publishers(state: &AppState, after: Option<PublisherId>) -> A
     super::list("publishers", &state.snapshot().register.publishers, after, report)
 }
 
-/// Placements and clicks by slot: how well a publisher does.
+/// Reports the placements and clicks of each slot of a publisher.
 pub(super) fn show_publisher(state: &AppState, id: PublisherId) -> Result<Answer, RequestError> {
     let snapshot = state.snapshot();
     let publisher =
@@ -97,7 +97,7 @@ pub(super) fn remove(state: &AppState, id: SlotId) -> Result<Answer, RequestErro
     Ok(found(&json!({ "slot": id, "removed": true })))
 }
 
-/// Puts another slot in the place of one, if as much of what is promised is carried afterwards.
+/// Replaces a slot, if the slots still carry as much of the promised impressions as before.
 fn replace(
     state: &AppState,
     id: SlotId,

@@ -1,15 +1,17 @@
-//! The largest flow through a network, by E. Dinic's algorithm (1970): shortest paths first, all of one length at a time.
+//! The maximum flow through a network, by E. Dinic's algorithm (1970): the shortest paths first,
+//! and all paths of one length at a time.
 
 use std::collections::VecDeque;
 
-/// A place in a network.
+/// A node of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Node(usize);
 
-/// Nodes, and edges with what can still flow through them.
+/// A flow network: nodes, and edges with their residual capacities.
 #[derive(Debug)]
 pub(super) struct Network {
-    /// For each node its edges; each edge's way back is its neighbour, at the number with the last bit flipped.
+    /// The edges of each node. The reverse of an edge has the number of the edge with the last bit
+    /// flipped.
     edges_of: Vec<Vec<usize>>,
     ends: Vec<usize>,
     left: Vec<u64>,
@@ -36,8 +38,8 @@ impl Network {
         }
     }
 
-    /// Lets as much more flow as can; how much that was. What flowed out of the source before keeps flowing, if need be
-    /// on other ways.
+    /// Increases the flow to its maximum, and returns the increase. The earlier flow out of the
+    /// source is kept, possibly on other paths.
     pub(super) fn fill(&mut self) -> u64 {
         let mut gained = 0;
         while let Some(distances) = self.distances() {
@@ -53,7 +55,8 @@ impl Network {
         gained
     }
 
-    /// Of every node from the source, along edges with something left; `None` if the sink is out of reach.
+    /// Returns the distance of every node from the source, along edges with residual capacity, or
+    /// `None` if the sink cannot be reached.
     fn distances(&self) -> Option<Vec<usize>> {
         let mut distances = vec![usize::MAX; self.edges_of.len()];
         distances[Self::SOURCE.0] = 0;
@@ -70,7 +73,8 @@ impl Network {
         (distances[Self::SINK.0] != usize::MAX).then_some(distances)
     }
 
-    /// One path with steps of distance one; `next` is the first edge of each node not known to lead nowhere.
+    /// Adds flow along one path on which each edge is one step further from the source, and returns
+    /// how much. `next` is the first edge of each node that is not known to be a dead end.
     fn push(&mut self, distances: &[usize], next: &mut [usize]) -> u64 {
         let mut path: Vec<usize> = Vec::new();
         loop {

@@ -1,19 +1,23 @@
-//! Whether slots can carry what is promised [paper 3.2].
+//! Checks whether the slots can carry the promised impressions [paper 3.2].
 //!
-//! A slot offers so many impressions a day of one size, to banners that share a concept with it. A banner wants so many
-//! a day: what it is owed, evenly over what is left of its flight, rounded up, on every UTC day that it touches. On a
-//! day all demands are met if and only if the largest flow from banners over concepts to slots carries them: the
-//! transportation problem. Days on which the same contracts run are alike.
+//! A slot offers a number of impressions per day of one size, to banners that share a concept with
+//! it. A banner needs a number of impressions on every UTC day that its flight touches: the
+//! impressions that it is owed, spread evenly over the rest of the flight and rounded up. On a
+//! given day all demands can be met if and only if the maximum flow from banners over concepts to
+//! slots carries them (the transportation problem). Days on which the same contracts run are alike.
 //!
-//! That is careful, never bold. A contract is counted for the whole of its first and last day, and none counts on
-//! catching up later. What is not counted: that banners of one category keep each other off a page.
+//! The check is conservative. A contract counts for the whole of its first and last day, and no
+//! contract relies on catching up later. One condition is not checked: banners of one category
+//! exclude each other from a page.
 //!
-//! A new contract is accepted if all it wants flows *beside* what flowed before. So a promise that cannot be kept any
-//! more (a publisher has shown less than he expected) keeps nobody out who does not compete with it.
+//! A new contract is accepted if all of its demand flows *in addition to* the earlier flow.
+//! Therefore a promise that can no longer be kept, because a publisher has shown less than
+//! expected, blocks only contracts that compete with it.
 //!
-//! Of two days the one with fewer contracts is passed over, if all of them run on the other too. Demands take room from
-//! each other, and need room together (L. Shapley, *On network flow functions*, 1961): who has room among many has room
-//! among few, and what few need of a slot many need.
+//! If all contracts of one day also run on another day with more contracts, only the other day is
+//! checked. Demands take capacity from each other, and together they need more of it (L. Shapley,
+//! *On network flow functions*, 1961). So a demand that is met among many is also met among few,
+//! and capacity that few need is also needed by many.
 
 mod flow;
 
@@ -27,7 +31,7 @@ use flow::{Network, Node};
 
 const DAY: i64 = 86_400;
 
-/// Impressions a day that one banner wants.
+/// The impressions per day that one banner needs.
 #[derive(Clone, Debug)]
 pub(crate) struct Demand {
     pub(crate) size: Size,
@@ -37,7 +41,7 @@ pub(crate) struct Demand {
     last: i64,
 }
 
-/// Impressions a day that one slot has.
+/// The impressions per day that one slot offers.
 #[derive(Clone, Debug)]
 pub(crate) struct Supply {
     pub(crate) size: Size,
@@ -45,13 +49,13 @@ pub(crate) struct Supply {
     pub(crate) per_day: u64,
 }
 
-/// The day on which there is not enough.
+/// A day on which the capacity is not sufficient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shortage {
     day: i64,
-    /// Impressions wanted on it.
+    /// Impressions needed on that day.
     pub(crate) wanted: u64,
-    /// Impressions of these that there is room for.
+    /// The part of these impressions for which there is capacity.
     pub(crate) free: u64,
 }
 
@@ -67,7 +71,7 @@ impl fmt::Display for Shortage {
 }
 
 impl Demand {
-    /// What `owed` impressions over `flight` come to a day, from `now` on.
+    /// Creates the demand of `owed` impressions over the rest of `flight`, from `now` on.
     pub(crate) fn new(
         size: Size,
         concepts: Vec<ConceptId>,
@@ -95,7 +99,7 @@ impl Demand {
     }
 }
 
-/// What open contracts are owed.
+/// Returns the demands of the open contracts.
 pub(crate) fn demands(register: &Register, now: Timestamp) -> Vec<Demand> {
     let open = register.contracts.values().filter(|contract| contract.is_open(now));
     let banners = open.flat_map(|contract| {
@@ -104,7 +108,7 @@ pub(crate) fn demands(register: &Register, now: Timestamp) -> Vec<Demand> {
     banners.filter(|demand| demand.per_day > 0).collect()
 }
 
-/// What slots have.
+/// Returns the supplies of the slots.
 pub(crate) fn supplies(register: &Register) -> Vec<Supply> {
     let slots = register.slots.values().filter(|slot| !slot.is_removed);
     slots.map(|slot| Supply::of(slot)).collect()
@@ -117,7 +121,8 @@ impl Supply {
     }
 }
 
-/// Whether `new` finds room beside `promised`; the day on which it does not.
+/// Checks whether there is capacity for `new` in addition to `promised`. The error is a day on
+/// which there is not.
 pub(crate) fn check_demand(
     supplies: &[Supply],
     promised: &[Demand],
@@ -135,7 +140,8 @@ pub(crate) fn check_demand(
     Ok(())
 }
 
-/// Whether `after` carries as much of what is promised as `before`; the day on which it does not.
+/// Checks whether `after` carries as much of the promised impressions as `before`. The error is a
+/// day on which it does not.
 pub(crate) fn check_supply(
     before: &[Supply],
     after: &[Supply],
@@ -151,20 +157,22 @@ pub(crate) fn check_supply(
     Ok(())
 }
 
-/// Those that run on a day.
+/// Returns the demands that run on a day.
 fn on(demands: &[Demand], day: i64) -> impl Iterator<Item = &Demand> {
     demands.iter().filter(move |demand| (demand.first..=demand.last).contains(&day))
 }
 
-/// The days on which any of `among` run and which are not covered by another.
+/// Returns the days on which any of `among` run, without days that another one covers.
 fn days(promised: &[Demand], among: &[Demand]) -> Vec<i64> {
     let Some(first) = among.iter().map(|demand| demand.first).min() else { return Vec::new() };
     let last = among.iter().map(|demand| demand.last).max().unwrap_or(first);
-    // Those who run on a day only grow in number when one starts: nothing is missed by looking at these days alone.
+    // The number of demands grows only on a day on which one starts. So it is enough to check these
+    // days.
     let starts =
         promised.iter().map(|demand| demand.first).filter(|day| (first..=last).contains(day));
     let starts: BTreeSet<i64> = starts.chain([first]).collect();
-    // And if nobody has ended before the next starts, all of them run on that day too.
+    // If no demand ends before the next start, all of them run on that day too, and it covers this
+    // one.
     let ends: BTreeSet<i64> = promised.iter().map(|demand| demand.last).collect();
     let next = starts.iter().skip(1).copied().map(Some).chain([None]);
     let stands = |(day, next): &(&i64, Option<i64>)| {
@@ -173,7 +181,8 @@ fn days(promised: &[Demand], among: &[Demand]) -> Vec<i64> {
     starts.iter().zip(next).filter(stands).map(|(day, _)| *day).collect()
 }
 
-/// One day's network: from banners over concepts of a size to slots. Banners alike are one node, as are slots.
+/// The flow network of one day: from banners over the concepts of a size to slots. Banners that are
+/// alike share a node, and so do slots.
 struct DayNetwork {
     network: Network,
     concepts: BTreeMap<(Size, ConceptId), Node>,
@@ -195,7 +204,8 @@ impl DayNetwork {
         day
     }
 
-    /// How much of these can be carried beside what is carried already.
+    /// Returns how many impressions of these demands can be carried in addition to the earlier
+    /// ones.
     fn carry<'a>(&mut self, demands: impl Iterator<Item = &'a Demand>) -> u64 {
         let alike = sums(demands.map(|demand| ((demand.size, &demand.concepts), demand.per_day)));
         for ((size, concepts), per_day) in alike {
@@ -224,7 +234,8 @@ fn sums<K: Ord>(figures: impl Iterator<Item = (K, u64)>) -> BTreeMap<K, u64> {
     sums
 }
 
-/// Year, month and day of a day since 1970 (H. Hinnant, *chrono-compatible low-level date algorithms*).
+/// Returns the year, month and day of the month for a day since 1970 (H. Hinnant,
+/// *chrono-compatible low-level date algorithms*).
 fn civil(day: i64) -> (i64, i64, i64) {
     let day = day + 719_468;
     let era = day.div_euclid(146_097);
@@ -256,7 +267,7 @@ mod tests {
         Supply { size: size(), concepts: ids(concepts), per_day }
     }
 
-    /// So much a day from the first day to before the last.
+    /// Returns a demand of `per_day` impressions on each of `days`.
     fn demand(concepts: &[u32], per_day: u64, days: std::ops::Range<i64>) -> Demand {
         let flight = Flight { from: Timestamp(days.start * DAY), to: Timestamp(days.end * DAY) };
         let owed = per_day * (days.end - days.start) as u64;
@@ -285,7 +296,8 @@ mod tests {
 
     #[test]
     fn who_can_go_elsewhere_makes_room() {
-        // The first could use either slot, and a greedy choice would give it the one that the second needs.
+        // The first contract can use either slot. A greedy choice would give it the slot that the
+        // second one needs.
         let supplies = [supply(&[1], 100), supply(&[2], 100)];
         let promised = [demand(&[1, 2], 100, 0..5)];
         assert_eq!(check_demand(&supplies, &promised, &[demand(&[1], 100, 0..5)]), Ok(()));
@@ -335,7 +347,7 @@ mod tests {
         assert_eq!(civil(-1), (1969, 12, 31));
     }
 
-    /// Few days are looked at; the answer is that of looking at all of them.
+    /// Checking a few days must give the same result as checking all of them.
     #[test]
     fn no_day_is_missed() {
         let seed = 5;
@@ -366,18 +378,18 @@ mod tests {
         assert!(answers.iter().all(|count| *count > 300), "{answers:?}");
     }
 
-    /// What is kept while days are looked for grows with the contracts, not with their square.
+    /// The memory for finding the days must grow with the number of contracts, not with its square.
     #[test]
     fn one_day_is_kept_for_each_that_may_be_the_fullest() {
         let many: Vec<Demand> = (0..3_000).map(|day| demand(&[1], 1, day..day + 1_000)).collect();
-        // On the first 999 nobody ends before the next begins.
+        // On the first 999 days, no contract ends before the next one begins.
         assert_eq!(days(&many, &many), (999..3_000).collect::<Vec<_>>());
         let nested: Vec<Demand> = (0..500).map(|day| demand(&[1], 1, day..1_000 - day)).collect();
         assert_eq!(days(&nested, &nested), [499]);
     }
 
-    /// P. Hall's condition (1935): everything fits if and only if no set of demands exceeds the slots that any of them
-    /// can use.
+    /// Returns whether all demands can be met, by P. Hall's condition (1935): no set of demands
+    /// exceeds the slots that any of its members can use.
     fn fits(supplies: &[Supply], demands: &[Demand]) -> bool {
         (0_u32..1 << demands.len()).all(|set| {
             let chosen = || (0..demands.len()).filter(|n| set & 1 << n != 0).map(|n| &demands[n]);
