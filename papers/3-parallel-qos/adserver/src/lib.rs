@@ -1,14 +1,16 @@
-//! The ad server of paper 3 (*QoS in Parallelized E-Commerce Systems*): the application whose requests can be shared out
-//! among threads.
+//! The ad server of paper 3 (*QoS in Parallelized E-Commerce Systems*): an application whose
+//! requests can be divided among threads.
 //!
-//! Advertisers contract impressions of their banners, publishers have slots, pages ask for banners by concepts. It
-//! accepts contracts for which there is room, places no banner twice and no two rivals on a page, spreads a contract
-//! over its dates, and counts placements and clicks so that a kill neither delivers anything twice nor loses a click
-//! that was answered.
+//! Advertisers contract impressions of their banners, publishers have slots, and pages request
+//! banners by concepts. The server accepts contracts for which there is capacity. It places no
+//! banner twice on a page, and no two rivals. It spreads a contract over its dates. It counts
+//! placements and clicks so that a kill neither delivers an impression twice nor loses an answered
+//! click.
 //!
-//! Pages are served by a pool with two levels (`bywash_levels`): a request of the high level looks for its concepts'
-//! banners on several threads, one of the low level on one. All else waits for the disk, and is served by workers that
-//! take requests from one bounded first-come-first-served queue.
+//! A pool with two levels (`bywash_levels`) serves pages: a request of the high level searches for
+//! the banners of its concepts on several threads, one of the low level on one. Clicks go to the
+//! thread that writes to the database. Workers serve all other requests, which wait for the disk,
+//! from one bounded queue in order of arrival.
 #![forbid(unsafe_code)]
 
 mod admin;

@@ -1,4 +1,4 @@
-//! The ad server as a program of its own, and the test of its roulette.
+//! The command-line program of the ad server, and the test of its roulette.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -12,9 +12,10 @@ use tokio::runtime::Builder;
 
 /// An ad server with a fixed capacity, to be overloaded.
 ///
-/// GET /ad?slots=N&concepts=A,B returns banners for a page. GET /click/TOKEN counts a click and redirects. POST
-/// /concepts /publishers /slots /contracts sets the server up, GET /contracts/ID and /publishers/ID report. GET /stats
-/// counts the outcomes of requests. GET /-/health says whether the server is up.
+/// GET /ad?slots=N&concepts=A,B returns banners for a page. GET /click/TOKEN counts a click and
+/// redirects. POST /concepts /publishers /slots /contracts sets the server up, GET /contracts/ID
+/// and /publishers/ID report. GET /stats counts the outcomes of requests. GET /-/health says
+/// whether the server is up.
 #[derive(Debug, Parser)]
 #[command(name = "bywash-adserver", version)]
 struct Arguments {
@@ -26,7 +27,7 @@ struct Arguments {
     #[arg(long)]
     threads: Option<u32>,
 
-    /// Threads of one request of the high level [default: 6]; a request of the low level has one
+    /// Threads for one request of the high level [default: 6]; one of the low level has one thread
     #[arg(long, value_name = "THREADS")]
     high_threads: Option<u32>,
 
@@ -34,15 +35,16 @@ struct Arguments {
     #[arg(long, conflicts_with = "parity")]
     ratio: Option<f64>,
 
-    /// The paper's method without levels: this many pages at a time, first come first served, each with all its threads
+    /// Use the paper's method without levels: run this many pages at a time, first come first
+    /// served, each with all its threads
     #[arg(long, value_name = "PAGES")]
     parity: Option<u32>,
 
-    /// Requests other than those for banners that run at a time
+    /// Worker threads for the admin API
     #[arg(long, default_value_t = 4)]
     clerks: usize,
 
-    /// Requests of each level, and of the others, that may wait; further ones get 503
+    /// Requests of each level, and of the admin API, that may wait; further ones get 503
     #[arg(long, default_value_t = 511)]
     backlog: usize,
 
@@ -66,7 +68,8 @@ struct Arguments {
     #[arg(long, value_name = "CONTRACTS,CONCEPTS,SEED")]
     fill: Option<Fill>,
 
-    /// Make this many selections (with a scan a thousandth), report whether the roulette is fair, and end
+    /// Make this many selections (by scan a thousandth), report whether the roulette is fair, and
+    /// exit
     #[arg(long, value_name = "DRAWS", num_args = 0..=1, default_missing_value = "10000000",
           value_parser = clap::value_parser!(u64).range(100_000..=1_000_000_000),
           conflicts_with_all = ["listen", "threads", "high_threads", "ratio", "parity", "clerks", "backlog", "database",
@@ -84,7 +87,7 @@ enum SelectionArg {
     Wheels,
 }
 
-/// Why the program ended badly.
+/// The reason for which the program failed.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error("{0}")]
@@ -153,7 +156,7 @@ fn run(options: Options) -> Result<(), Failure> {
     let runtime = Builder::new_current_thread().enable_all().build().map_err(Failure::Signals)?;
     let signals = Signals::caught(&runtime).map_err(Failure::Signals)?;
     let server = AdServer::start(options)?;
-    // Nobody reading the line is no reason not to serve.
+    // A closed stdout must not stop the server.
     let _ = writeln!(io::stdout(), "adserver listening on http://{}", server.address());
     runtime.block_on(signals.first());
     server.stop();

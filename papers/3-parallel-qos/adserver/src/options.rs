@@ -1,4 +1,4 @@
-//! What the operator of an ad server may choose.
+//! The options of an ad server.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -6,48 +6,53 @@ use std::str::FromStr;
 
 use crate::{AdServerError, Selection};
 
-/// More threads than this is a typing error, not a capacity.
+/// The most threads. A larger number is a typing error, not a capacity.
 const MAX_THREADS: u32 = 1024;
 
-/// An ad server's capacity and where it lives.
+/// The capacity of an ad server, its address and its files.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where to listen; port 0 takes a free one, see [`crate::AdServer::address`].
+    /// The address on which to listen. Port 0 takes a free port, see [`crate::AdServer::address`].
     pub listen: SocketAddr,
-    /// The SQLite file. It is made if missing; what was contracted earlier stays.
+    /// The SQLite file. It is created if it is missing, and its contracts are kept.
     pub database: PathBuf,
-    /// How many threads look for banners at a time, 1 to 1024: one more than there are processors for it.
+    /// The number of threads that select banners at a time, 1 to 1024. The default is one more than
+    /// there are processors.
     pub threads: u32,
-    /// Of these, for one request of the high level; a request of the low level has one.
+    /// The most threads for one request of the high level, 1 to 1024. A request of the low level
+    /// has one.
     pub high_threads: u32,
-    /// What is promised to the high level: its mean time over that of the low one.
+    /// The goal of the high level: its mean response time divided by that of the low level.
     pub ratio: Option<f64>,
-    /// The seed's way instead: so many pages at a time, first come first served, each with all its threads.
+    /// The paper's method instead of levels: this many pages at a time, first come first served,
+    /// each with all its threads.
     pub parity: Option<u32>,
-    /// How many requests that are not for banners run at a time, 1 to 1024. They wait for the disk, which a thread of the
-    /// pool must not.
+    /// The number of worker threads for the admin API, 1 to 1024. They wait for the disk, which a
+    /// thread of the pool must not do.
     pub workers: usize,
-    /// How many requests may wait, of each level and of the others, at least 1. Default 511, the listen backlog of the servers of the seed's
-    /// time.
+    /// The number of requests of each level, and of the admin API, that may wait; at least 1. The
+    /// default is 511, the listen backlog of servers at the time of the paper.
     pub backlog: usize,
-    /// How banners are selected.
+    /// The method of selecting banners.
     pub selection: Selection,
-    /// Where the keys are of the gateway that says which level a request has; low without.
+    /// The key file of the gateway that signs the level of a request. Without it, and without
+    /// `level_parameter`, every request is low.
     pub level_keys: Option<PathBuf>,
-    /// Whether `type=1` makes a request high, as in the seed: whoever asks is believed. For the laboratory.
+    /// Whether `type=1` makes a request high, as in the paper. Every client is trusted, so this is
+    /// for the laboratory only.
     pub level_parameter: bool,
-    /// What an empty database is filled with.
+    /// The contracts with which an empty database is filled.
     pub fill: Option<Fill>,
 }
 
-/// Contracts made up for the laboratory. Written `10000,100,1`.
+/// Contracts generated for the laboratory, written `10000,100,1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fill {
-    /// How many, 1 to 100,000; each with one banner.
+    /// The number of contracts, 1 to 100,000. Each has one banner.
     pub contracts: u32,
-    /// Over how many concepts, 1 to 10,000: `concept-1` and so on.
+    /// The number of concepts, 1 to 10,000. They are called `concept-1` and so on.
     pub concepts: u32,
-    /// What is drawn.
+    /// The random seed.
     pub seed: u64,
 }
 
@@ -71,7 +76,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Refuses what could not work rather than guessing what was meant.
+    /// Rejects options that cannot work, instead of guessing what was meant.
     pub(crate) fn check(&self) -> Result<(), AdServerError> {
         let many = 1..=MAX_THREADS;
         if !many.contains(&self.threads) || !many.contains(&self.high_threads) {

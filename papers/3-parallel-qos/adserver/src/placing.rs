@@ -1,4 +1,5 @@
-//! One page: what it wants, the banners chosen on its turn in the pool, and their places.
+//! Serves one page: parses its concepts and slots, selects the banners on its turn in the pool, and
+//! assigns them to their places.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -16,7 +17,7 @@ use crate::serve::{Page, SelectionRequest, Selector};
 use crate::snapshot::{Banner, Concept, Slot, Snapshot};
 use crate::values::Size;
 
-/// What a page is told: the banners, each with its place.
+/// The answer to a page: the banners, each with its place.
 #[derive(Debug, Serialize)]
 struct Placed {
     banners: Vec<PlacedBanner>,
@@ -27,11 +28,11 @@ struct PlacedBanner {
     banner: BannerId,
     size: Size,
     slot: Option<SlotId>,
-    /// Where a click goes: this server counts it, and knows the landing address.
+    /// The address of a click. This server counts the click and redirects to the landing address.
     click: String,
 }
 
-/// The answer to a request for banners.
+/// Answers a request for banners.
 pub(crate) fn page(
     state: &AppState,
     wanted: &PageRequest,
@@ -79,16 +80,17 @@ fn slots<'a>(snapshot: &'a Snapshot, ids: &[SlotId]) -> Result<Vec<&'a Slot>, Re
     slots.collect()
 }
 
-/// Places of one page that take the same banners.
+/// Places of one page that accept the same banners.
 struct Group<'a> {
     size: Option<Size>,
     concepts: Vec<Concept>,
-    /// Where on the page, and in which slot.
+    /// The index of each place on the page, and its slot.
     places: Vec<(usize, Option<&'a Slot>)>,
 }
 
-/// Slots that are alike. Each takes banners about the concepts that the page names, or about its own. Those that take
-/// few banners come first, as the others have a choice.
+/// Groups the slots that accept the same banners. Each slot accepts banners about the concepts that
+/// the page names, or else about its own. Slots that accept few banners come first, because the
+/// others have a choice.
 fn groups<'a>(slots: &[&'a Slot], named: &[Concept]) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
     for (at, slot) in slots.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The pool that pages have their turns in: two levels, and what is promised.
+//! The pool that runs the pages: two levels, and the goal.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use bywash_levels::{BuildError, Goal, Level as PoolLevel, Pool, Verdict};
 use crate::stats::{GoalStats, TurnStats};
 use crate::{Level, Options};
 
-/// As the options say.
+/// Builds the pool from the options.
 pub(crate) fn open(options: &Options) -> Result<Pool, BuildError> {
     let level =
         |threads| PoolLevel { max_threads: threads, queue: options.backlog, ..PoolLevel::PLAIN };
@@ -25,7 +25,7 @@ pub(crate) fn open(options: &Options) -> Result<Pool, BuildError> {
     pool.build()
 }
 
-/// How turns went, the promise, and how many wait.
+/// Returns the statistics of each level, the state of the goal, and the number of waiting requests.
 pub(crate) fn read_stats(pool: &Pool) -> (BTreeMap<Level, TurnStats>, Option<GoalStats>, usize) {
     let stats = pool.stats();
     let micros = |span: Duration| span.as_micros() as u64;

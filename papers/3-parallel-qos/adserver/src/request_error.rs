@@ -1,18 +1,18 @@
-//! Why a request that could be read is answered with no.
+//! The errors with which well-formed requests are answered.
 
 use crate::capacity::Shortage;
 use crate::values::Keyword;
 
-/// The most concepts that are suggested for one that does not exist.
+/// The most concepts that are suggested instead of an unknown one.
 pub(crate) const SUGGESTIONS: usize = 5;
 
-/// Each has one status, and its words are the answer.
+/// An error answer. Each variant has one status code, and its message is the body.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RequestError {
     #[error("there is no concept {keyword}; {}", suggestions(near))]
     UnknownConcept {
         keyword: Keyword,
-        /// Those that are written most alike, at most [`SUGGESTIONS`].
+        /// The most similar names, at most [`SUGGESTIONS`].
         near: Vec<Keyword>,
     },
     #[error("there is no such {0}")]
@@ -25,7 +25,7 @@ pub(crate) enum RequestError {
     Promised(Shortage),
     #[error("{0}")]
     Conflict(&'static str),
-    /// SQLite's words are on stderr.
+    /// The database failed. The error of SQLite is on stderr.
     #[error("the database failed")]
     Database,
     #[error("the ad server is closing")]

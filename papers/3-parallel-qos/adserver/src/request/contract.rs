@@ -1,4 +1,5 @@
-//! A contract as it is offered: fields, and for each banner the next `landing`, `size`, `concepts` and `category`.
+//! Parses an offered contract. The fields `landing`, `size`, `concepts` and `category` are
+//! repeated: the n-th of each belongs to the n-th banner.
 
 use std::collections::BTreeSet;
 
@@ -7,16 +8,17 @@ use bywash_site::{Form, Refusal};
 use super::{SIZE, impressions, number, own_concepts};
 use crate::values::{Flight, Keyword, Landing, Name, Size, Timestamp};
 
-/// Banners of one contract.
+/// The most banners of one contract.
 const MAX_BANNERS: usize = 16;
 
-/// How far back a contract may have begun, in seconds: clocks differ, and forms take time to fill in.
+/// The time for which a contract may have been running already, in seconds. Clocks differ, and a
+/// form takes time to fill in.
 const GRACE: i64 = 3_600;
 
-/// How far ahead a contract may end: ten years in seconds.
+/// The time within which a contract must end: ten years, in seconds.
 const HORIZON: i64 = 3_653 * 86_400;
 
-/// A contract to be.
+/// A contract that is offered.
 #[derive(Debug)]
 pub(crate) struct NewContract {
     pub(crate) advertiser: Name,
@@ -25,7 +27,7 @@ pub(crate) struct NewContract {
     pub(crate) banners: Vec<NewBanner>,
 }
 
-/// A banner to be.
+/// A banner of an offered contract.
 #[derive(Debug)]
 pub(crate) struct NewBanner {
     pub(crate) landing: Landing,

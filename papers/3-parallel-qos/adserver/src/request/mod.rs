@@ -1,7 +1,7 @@
-//! What one request asks, read from its head and body before it may queue.
+//! Parses a request from its head and body, before it may enter a queue.
 //!
-//! Everything a client can send is bounded and checked here; past this point there are only typed values. Whether what
-//! is named exists, the worker knows.
+//! All input from clients is bounded and checked here. After this there are only typed values.
+//! Whether the objects that a request names exist is checked when the request is served.
 
 mod contract;
 mod route;
@@ -19,22 +19,22 @@ use crate::values::{Keyword, Name, Size, Timestamp};
 pub(crate) use contract::{NewBanner, NewContract};
 pub(crate) use route::Route;
 
-/// Banners of one page.
+/// The most banners of one page.
 const MAX_COUNT: usize = 16;
-/// Concepts of one request.
+/// The most concepts of one request.
 const MAX_CONCEPTS: usize = 32;
-/// Concepts of one banner or slot.
+/// The most concepts of one banner or slot.
 const MAX_OWN_CONCEPTS: usize = 16;
-/// Impressions of one slot a day, and of one contract.
+/// The most impressions of one slot per day, and of one contract.
 const MAX_IMPRESSIONS: u64 = 1_000_000_000;
 
-/// A request that may queue.
+/// A request that may enter a queue.
 #[derive(Debug)]
 pub(crate) enum ParsedRequest {
     AddConcept(Keyword),
     ListConcepts,
     AddPublisher(Name),
-    /// Those after this one, as of the other lists.
+    /// Lists the publishers after this one. The other lists work in the same way.
     ListPublishers(Option<PublisherId>),
     ShowPublisher(PublisherId),
     AddSlot(NewSlot),
@@ -49,18 +49,18 @@ pub(crate) enum ParsedRequest {
     Click(String),
 }
 
-/// What a page wants.
+/// A page's request for banners.
 #[derive(Debug)]
 pub(crate) struct PageRequest {
     pub(crate) count: usize,
-    /// None: those of the slots.
+    /// The concepts. If there are none, those of the slots apply.
     pub(crate) concepts: BTreeSet<Keyword>,
     pub(crate) size: Option<Size>,
-    /// None, or as many as banners.
+    /// The slots: none, or one for each banner.
     pub(crate) slots: Vec<SlotId>,
 }
 
-/// A slot to be.
+/// A slot that is offered.
 #[derive(Debug)]
 pub(crate) struct NewSlot {
     pub(crate) publisher: PublisherId,
@@ -70,7 +70,8 @@ pub(crate) struct NewSlot {
 }
 
 impl ParsedRequest {
-    /// Reads a request for `route` at `now`, which has this level. `has_type`: its `type` is believed instead.
+    /// Parses a request for `route` that arrived at `now`. `level` is the level that the gateway
+    /// signed. With `has_type`, the field `type` replaces it.
     pub(crate) fn read(
         route: Route,
         form: &Form,
@@ -113,7 +114,7 @@ impl ParsedRequest {
         })
     }
 
-    /// What it is counted under.
+    /// Returns the kind under which the request is counted.
     pub(crate) fn kind(&self) -> Kind {
         match self {
             Self::Ad(level, _) => Kind::Ad(*level),
@@ -170,7 +171,7 @@ impl PageRequest {
     }
 }
 
-/// Where a list goes on.
+/// Parses the id after which a list continues.
 fn after<I: FromStr>(form: &Form) -> Result<Option<I>, Refusal> {
     form.get("after").map(|text| text.parse().map_err(|_| AFTER)).transpose()
 }
@@ -183,7 +184,7 @@ fn level_of_type(form: &Form) -> Result<Level, Refusal> {
     }
 }
 
-/// Digits and nothing else.
+/// Parses a number that consists of digits only.
 fn number(text: &str) -> Option<u64> {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
     is_plain.then(|| text.parse().ok()).flatten()
@@ -197,7 +198,7 @@ fn own_concepts(text: &str) -> Result<BTreeSet<Keyword>, Refusal> {
     keywords(text, MAX_OWN_CONCEPTS).ok_or(OWN_CONCEPTS)
 }
 
-/// One to `most` keywords with commas between them.
+/// Parses one to `most` keywords, separated by commas.
 fn keywords(text: &str, most: usize) -> Option<BTreeSet<Keyword>> {
     let keywords =
         text.split(',').take(most + 1).map(Keyword::parse).collect::<Option<Vec<_>>>()?;

@@ -1,14 +1,14 @@
-//! Paths and methods.
+//! The routes: paths, methods, and the fields of their forms.
 
 use bywash_site::{Form, Refusal};
 use http::Method;
 
 use crate::ids::{ContractId, InvalidId, PublisherId, SlotId};
 
-/// The longest token looked at.
+/// The longest token that is read, in bytes.
 const MAX_TOKEN: usize = 128;
 
-/// What a method means at a path.
+/// The meaning of a method at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
     AddConcept,
@@ -29,7 +29,7 @@ pub(crate) enum Route {
 }
 
 impl Route {
-    /// Everything at a path.
+    /// Returns all routes at a path, each with its method.
     pub(crate) fn at(path: &str) -> Vec<(Self, Method)> {
         let nothing = |_: InvalidId| Vec::new();
         let parts: Vec<_> = path.split('/').collect();
@@ -62,7 +62,7 @@ impl Route {
         }
     }
 
-    /// The fields that its form may have.
+    /// Returns the fields that the form may have.
     pub(crate) fn fields(&self) -> Fields {
         let fields = |once, words| Fields { once, ..Fields::none(words) };
         match self {
@@ -104,15 +104,17 @@ impl Route {
     }
 }
 
-/// What a form may say: a field that is misspelt, or stands twice, would be passed over.
+/// The fields that a form may have. Without this check, a field that is misspelt or repeated would
+/// be ignored.
 pub(crate) struct Fields {
-    /// Once at most.
+    /// Fields that may occur once.
     once: &'static [&'static str],
-    /// As often as there are banners.
+    /// Fields that may occur once for each banner.
     each: &'static [&'static str],
-    /// Pages carry fields that are for others: to get around caches, for instance.
+    /// Whether other fields are allowed. Pages carry fields for other purposes, for instance to
+    /// bypass caches.
     others: bool,
-    /// Says all that.
+    /// The message that explains these rules.
     words: &'static str,
 }
 
@@ -121,7 +123,7 @@ impl Fields {
         Self { once: &[], each: &[], others: false, words }
     }
 
-    /// Whether the form says nothing else.
+    /// Checks that the form has no other fields.
     pub(crate) fn check(&self, form: &Form) -> Result<(), Refusal> {
         let is_known = |name: &str| self.once.contains(&name) || self.each.contains(&name);
         let are_known = self.others || form.names().all(is_known);

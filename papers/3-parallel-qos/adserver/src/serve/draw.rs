@@ -1,9 +1,11 @@
-//! Our selection: the roulette of the union of concepts, without building it.
+//! Selection by trees of weights: the roulette over the union of the requested concepts, without
+//! building the union.
 //!
-//! A draw takes a tree of the requested concepts in proportion to its total, and a banner of that tree in proportion
-//! to its weight *w*: a banner on *m* of these trees comes with chance *m·w* / sum. It is accepted with chance 1/*m*,
-//! which leaves *w*: exactly the roulette of the common list. Who may not come on the page is rejected, which leaves the
-//! others in proportion, as taking him out of the list would.
+//! A draw chooses one tree of the requested concepts in proportion to its total, and one banner of
+//! that tree in proportion to its weight *w*. So a banner that is in *m* of these trees is drawn
+//! with probability *m·w* / sum. It is accepted with probability 1/*m*, which leaves *w*: exactly
+//! the roulette over the common list. A banner that may not be added to the page is rejected. The
+//! others keep their proportions, as if it were not in the list.
 
 use std::sync::Arc;
 
@@ -11,16 +13,16 @@ use crate::serve::page::Page;
 use crate::serve::{RandomStream, SelectionRequest};
 use crate::snapshot::{Banner, Concept, Snapshot, WeightTrees};
 
-/// Draws for one choice, before the rest is left to a scan. With a banner on all of 16 trees, one of 16 draws is
-/// accepted: 256 fail once in 15 million choices.
+/// The most draws for one choice, before the rest is left to a scan. For a banner in all of 16
+/// trees, one of 16 draws is accepted: 256 draws all fail once in 15 million choices.
 const DRAWS: usize = 256;
 
-/// How far the trees came.
+/// The result of selecting by trees.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// The page has all it wanted, or nobody is owed anything.
+    /// The page has all the banners that it wanted, or no banner is owed impressions.
     Done,
-    /// So many choices were not made: too many draws were rejected.
+    /// The number of choices that were not made, because too many draws were rejected.
     Left(usize),
 }
 
@@ -75,7 +77,7 @@ fn accept(
     is_claimed
 }
 
-/// How many of `concepts` the banner has; both are by id.
+/// Returns how many of `concepts` the banner has.
 fn shared(banner: &Banner, concepts: &[Concept]) -> u64 {
     let has = |concept: &&Concept| banner.concepts.iter().any(|own| own.id == concept.id);
     concepts.iter().filter(has).count() as u64

@@ -1,4 +1,5 @@
-//! Which banners a page gets: candidates by concept, one list of them, and the roulette.
+//! Selects the banners of a page: the candidates of each concept, their common list, and the
+//! roulette.
 
 mod draw;
 mod page;

@@ -1,4 +1,4 @@
-//! What is already on a page, and what may not come beside it.
+//! The banners of a page, and the check whether another may be added.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// Whether `banner` may come on it: it is not there yet, and nothing is that contradicts it (the seed's "repeated or
-    /// paradoxal banners").
+    /// Returns whether `banner` may be added. It may if it is not on the page yet and no banner on
+    /// the page contradicts it (the paper's "repeated or paradoxal banners").
     pub(crate) fn takes(&self, banner: &Banner) -> bool {
         let rivals = |own: &Banner| own.category.is_some() && own.category == banner.category;
         !self.banners.iter().any(|own| own.id == banner.id || rivals(own))

@@ -1,6 +1,7 @@
-//! The seed's roulette [paper 3.4]: an array of weights added up, a random number, and the entry that it falls into.
+//! The paper's roulette [paper 3.4]: an array of cumulative weights, a random number, and the entry
+//! into which it falls.
 
-/// Weights, each added to all before it.
+/// Cumulative weights: each entry is the sum of a weight and all weights before it.
 #[derive(Debug)]
 pub(super) struct Roulette {
     sums: Vec<u64>,
@@ -15,12 +16,13 @@ impl Roulette {
         Self { sums: weights.scan(0, add).collect() }
     }
 
-    /// The last entry: numbers are drawn below it.
+    /// Returns the last entry, the sum of all weights. Random numbers are drawn below it.
     pub(super) fn total(&self) -> u64 {
         self.sums.last().copied().unwrap_or(0)
     }
 
-    /// The entry that `number`, below the total, falls into: the first that is larger.
+    /// Returns the index of the entry into which `number` falls: the first entry that is larger.
+    /// `number` must be below the total.
     pub(super) fn entry(&self, number: u64) -> usize {
         self.sums.partition_point(|sum| *sum <= number)
     }
@@ -30,8 +32,8 @@ impl Roulette {
 mod tests {
     use super::*;
 
-    /// The seed's example [paper 3.4]. Its Table II prints 12,220 for the second sum: 6,760 + 5,440 is 12,200. The sums
-    /// after it are right.
+    /// The paper's example [paper 3.4]. Its Table II prints 12,220 for the second sum, but 6,760 +
+    /// 5,440 is 12,200. The sums after it are right.
     #[test]
     fn the_example_of_the_seed_selects_its_second_banner() {
         let state =

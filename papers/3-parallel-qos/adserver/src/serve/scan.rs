@@ -1,9 +1,10 @@
-//! The seed's selection: every contracted banner is looked at for each concept of the request.
+//! The paper's selection: for each concept of a request, a scan of all contracted banners.
 //!
-//! [`matching`] is the seed's unit of parallel work (lines 3 to 5 of its Figure 4): it reads a snapshot that does not
-//! change and counts that are atomics, and depends on no other concept. As in the seed's server keywords are compared
-//! as text; to compare numbers would be faster, and would not be what was measured. The common list is put together
-//! afterwards ([`merge`]): the seed's threads share one, which they have to lock.
+//! [`matching`] is the paper's unit of parallel work (lines 3 to 5 of its Figure 4). It reads a
+//! snapshot that never changes and counts that are atomics, and depends on no other concept.
+//! Keywords are compared as text, as in the paper's server. Comparing numbers would be faster, but
+//! it would not be the work that the paper measured. The common list is built afterwards
+//! ([`merge`]). The paper's threads share one list, which they have to lock.
 
 use crate::serve::RandomStream;
 use crate::serve::page::Page;
@@ -11,16 +12,16 @@ use crate::serve::roulette::Roulette;
 use crate::snapshot::{Banner, Concept, Snapshot, WeightTrees};
 use crate::values::Size;
 
-/// A banner that a request may get.
+/// A banner that the request may get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Candidate {
-    /// In the snapshot's contracted banners.
+    /// The index into the contracted banners of the snapshot.
     pub(crate) index: usize,
-    /// Impressions owed when it was looked at.
+    /// Impressions that were owed when the banner was examined.
     pub(crate) weight: u64,
 }
 
-/// The banners that have `concept`, fit `size` and may be delivered now, by index.
+/// Returns the banners that have `concept`, fit `size` and may be delivered now, in order of index.
 pub(crate) fn matching(
     snapshot: &Snapshot,
     concept: &Concept,
@@ -35,7 +36,8 @@ pub(crate) fn matching(
     fitting.filter_map(|(index, banner)| Candidate::of(index, banner)).collect()
 }
 
-/// The same, where trees are kept: their banners are those that fit.
+/// Returns the same banners from the trees, which hold exactly those that have the concept and fit
+/// the size. The order may differ.
 pub(super) fn matching_in_trees(
     snapshot: &Snapshot,
     trees: &WeightTrees,
@@ -47,15 +49,15 @@ pub(super) fn matching_in_trees(
 }
 
 impl Candidate {
-    /// `None`: it may not be delivered now.
+    /// Returns a candidate, or `None` if the banner may not be delivered now.
     fn of(index: usize, banner: &Banner) -> Option<Self> {
         let weight = banner.tally.weight();
         (weight > 0).then_some(Self { index, weight })
     }
 }
 
-/// The common list: every candidate once, by index. Of two weights of one banner, between which it was delivered, either
-/// was right.
+/// Merges the lists into a common one that contains every candidate once, in order of index. A
+/// banner that was delivered between two scans has two weights. Either is right.
 pub(crate) fn merge(lists: Vec<Vec<Candidate>>) -> Vec<Candidate> {
     let mut common: Vec<_> = lists.into_iter().flatten().collect();
     common.sort_unstable();
@@ -63,7 +65,8 @@ pub(crate) fn merge(lists: Vec<Vec<Candidate>>) -> Vec<Candidate> {
     common
 }
 
-/// Plays the roulette with the candidates until `page` has `count` more banners or nobody is left who may come on it.
+/// Chooses candidates by roulette until `page` has `count` more banners, or until no candidate is
+/// left that may be added.
 pub(super) fn choose(
     snapshot: &Snapshot,
     mut candidates: Vec<Candidate>,
@@ -81,7 +84,7 @@ pub(super) fn choose(
         let entry = roulette.entry(rng.below(roulette.total()));
         let index = candidates.remove(entry).index;
         let banner = &snapshot.contracted[index];
-        // Somebody else may have had its last impression meanwhile.
+        // Another request may have taken the last impression in the meantime.
         if banner.tally.claim() {
             snapshot.update_weight(index);
             page.add(banner);

@@ -1,7 +1,7 @@
-//! One request's banners, either way.
+//! Selects the banners of one request, by scan or by trees.
 //!
-//! The functions of a request's concepts are run in one place, [`candidates`]: on as many threads as its turn in the pool
-//! has.
+//! [`candidates`] is the one place that runs the functions of a request's concepts. It uses as many
+//! threads as the request has in the pool.
 
 use bywash_levels::Request;
 use serde::Serialize;
@@ -12,33 +12,34 @@ use crate::serve::{Page, RandomStream};
 use crate::snapshot::{Concept, Snapshot};
 use crate::values::Size;
 
-/// How banners are selected. The distribution is the same.
+/// A method of selecting banners. All methods have the same distribution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Selection {
-    /// The seed's: each concept scans all contracted banners. What the laboratory measures.
+    /// The paper's method: each concept scans all contracted banners. The laboratory measures this
+    /// method.
     Scan,
-    /// Ours: trees of weights that are kept up to date.
+    /// Trees of weights that are kept up to date.
     #[default]
     Wheels,
 }
 
-/// What a request wants on its page.
+/// The banners that a request wants on its page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SelectionRequest<'a> {
-    /// By id, none twice.
+    /// The concepts, by id and without duplicates.
     pub(crate) concepts: &'a [Concept],
-    /// Any, if none.
+    /// The size of the banners. `None` accepts any size.
     pub(crate) size: Option<Size>,
-    /// How many.
+    /// The number of banners.
     pub(crate) count: usize,
 }
 
-/// One request's way of selecting.
+/// The state of selecting banners for one request.
 #[derive(Debug)]
 pub(crate) struct Selector {
     rng: RandomStream,
-    /// Requests that the trees left to a roulette of all candidates.
+    /// The number of selections that the trees left to a roulette of all candidates.
     pub(crate) rescans: u64,
 }
 
@@ -47,8 +48,8 @@ impl Selector {
         Self { rng, rescans: 0 }
     }
 
-    /// Adds banners to `page`, each with an impression delivered; fewer than wanted if there are no more. A scan goes on
-    /// the threads of `turn`, if there is one.
+    /// Adds banners to `page`, and delivers one impression of each. Adds fewer than wanted if there
+    /// are no more. A scan uses the threads of `turn`, if there is one.
     pub(crate) fn select(
         &mut self,
         snapshot: &Snapshot,
@@ -68,7 +69,7 @@ impl Selector {
     }
 }
 
-/// The common list of candidates: each concept's, side by side [paper 3.3].
+/// Returns the common list of candidates. The concepts are searched in parallel [paper 3.3].
 fn candidates(
     snapshot: &Snapshot,
     wanted: SelectionRequest<'_>,
