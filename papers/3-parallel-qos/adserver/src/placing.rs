@@ -1,5 +1,5 @@
-//! Serves one page: parses its concepts and slots, selects the banners on its turn in the pool, and
-//! assigns them to their places.
+//! Serves one page: looks up its concepts and slots, selects the banners on its turn in the pool,
+//! and assigns them to their places.
 
 use std::sync::atomic::Ordering::Relaxed;
 

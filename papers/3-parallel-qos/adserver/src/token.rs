@@ -1,8 +1,8 @@
-//! A placement's name in the address of a click.
+//! Tokens that name placements in the addresses of clicks.
 //!
-//! It says which banner was placed where, and is signed with a key that only the database has (SipHash-2-4 of 128 bits:
-//! J.-P. Aumasson and D. Bernstein, 2012). So it can be neither guessed nor changed, and placing a banner needs no
-//! write: what is kept is the clicks.
+//! A token states which banner was placed where. It is signed with a key that only the database has
+//! (SipHash-2-4 with 128 bits: J.-P. Aumasson and D. Bernstein, 2012). Therefore it can be neither
+//! guessed nor changed, and placing a banner needs no write: only clicks are stored.
 
 use std::fmt::{self, Write};
 use std::hash::Hasher;
@@ -11,22 +11,23 @@ use siphasher::sip128::{Hasher128, SipHasher24};
 
 use crate::ids::{BannerId, SlotId};
 
-/// One banner on one page.
+/// The placement of a banner on a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Placement {
-    /// Which start of the server it was. With the serial it is a number given once.
+    /// The number of the server's start. Together with the serial number, it is unique.
     pub(crate) boot: u32,
     pub(crate) serial: u64,
     pub(crate) banner: BannerId,
-    /// Where; nowhere that is known, if the request named no slots.
+    /// The slot, or `None` if the request named no slots.
     pub(crate) slot: Option<SlotId>,
 }
 
-/// What tokens are signed with.
+/// The key that signs tokens.
 #[derive(Clone)]
 pub(crate) struct Key([u8; 16]);
 
-/// Digits of the parts: start, serial, banner, slot, signature.
+/// The number of hexadecimal digits of each part of a token: start, serial number, banner, slot,
+/// signature.
 const DIGITS: [usize; 5] = [8, 16, 8, 8, 32];
 
 impl Key {
@@ -36,7 +37,7 @@ impl Key {
         Self(bytes)
     }
 
-    /// The token of `placement`: 72 hexadecimal digits.
+    /// Returns the token of `placement`: 72 hexadecimal digits.
     pub(crate) fn sign(&self, placement: &Placement) -> String {
         let mut token = plain(placement);
         let signature = self.signature(&token);
@@ -45,7 +46,7 @@ impl Key {
         token
     }
 
-    /// The placement of a token that this key has signed.
+    /// Returns the placement of a token that this key has signed.
     pub(crate) fn read(&self, token: &str) -> Option<Placement> {
         let is_hex = token.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
         if !is_hex || token.len() != DIGITS.iter().sum::<usize>() {
@@ -59,7 +60,8 @@ impl Key {
         });
         let signature = self.signature(&token[..token.len() - DIGITS[4]]);
         let [boot, serial, banner, slot, own] = parts;
-        // The difference as a whole: a comparison must not take longer the more of it is right.
+        // Compare all digits at once, because the time of the comparison must not depend on how
+        // many are right.
         if signature ^ own != 0 {
             return None;
         }

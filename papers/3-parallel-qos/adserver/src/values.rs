@@ -1,4 +1,4 @@
-//! What contracts and slots are made of: each value bounded, and checked where it is made.
+//! The values of contracts and slots. Each is bounded, and checked when it is created.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,13 +6,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Serialize, Serializer};
 
-/// The longest landing address in bytes.
+/// The longest landing address, in bytes.
 const MAX_LANDING: usize = 2_048;
 /// The longest name of a concept or a category.
 const MAX_KEYWORD: usize = 64;
-/// The longest name of an advertiser or a publisher in characters.
+/// The longest name of an advertiser or a publisher, in characters.
 const MAX_NAME: usize = 100;
-/// The longest side of a banner in pixels.
+/// The longest side of a banner, in pixels.
 const MAX_SIDE: u16 = 4_096;
 
 /// Whole seconds since 1970.
@@ -21,19 +21,19 @@ const MAX_SIDE: u16 = 4_096;
 pub(crate) struct Timestamp(pub(crate) i64);
 
 impl Timestamp {
-    /// What the clock says; zero for one set before 1970.
+    /// Returns the time of the clock, or zero if the clock is set before 1970.
     pub(crate) fn now() -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self(i64::try_from(since.as_secs()).unwrap_or(i64::MAX))
     }
 
-    /// So many seconds later.
+    /// Returns the time that is `seconds` later.
     pub(crate) const fn plus(self, seconds: i64) -> Self {
         Self(self.0.saturating_add(seconds))
     }
 }
 
-/// When a contract runs: from its first second to before its last.
+/// The time in which a contract runs: from `from` on, and before `to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Flight {
     pub(crate) from: Timestamp,
@@ -41,18 +41,18 @@ pub(crate) struct Flight {
 }
 
 impl Flight {
-    /// Whether it runs at `now`.
+    /// Returns whether the contract runs at `now`.
     pub(crate) fn holds(self, now: Timestamp) -> bool {
         self.from <= now && now < self.to
     }
 
-    /// Its length in seconds, at least one.
+    /// Returns the length in seconds, at least one.
     pub(crate) fn seconds(self) -> u64 {
         self.to.0.abs_diff(self.from.0).max(1)
     }
 }
 
-/// A banner's format: width and height in pixels, written `468x60`.
+/// The size of a banner: width and height in pixels, written `468x60`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Size {
     width: u16,
@@ -60,7 +60,7 @@ pub(crate) struct Size {
 }
 
 impl Size {
-    /// None is before it.
+    /// The first size in the order of sizes.
     pub(crate) const SMALLEST: Self = Self { width: 1, height: 1 };
 
     pub(crate) fn parse(text: &str) -> Option<Self> {
@@ -86,7 +86,8 @@ impl Serialize for Size {
     }
 }
 
-/// A concept's or a category's name: 1 to 64 of `a-z 0-9 - _`, so that it means itself wherever it is written.
+/// The name of a concept or a category: 1 to 64 characters of `a-z 0-9 - _`. It needs no escaping
+/// anywhere.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub(crate) struct Keyword(Arc<str>);
@@ -109,7 +110,7 @@ impl fmt::Display for Keyword {
     }
 }
 
-/// What an advertiser or a publisher is called: 1 to 100 characters, none a control character.
+/// The name of an advertiser or a publisher: 1 to 100 characters, without control characters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub(crate) struct Name(Box<str>);
@@ -126,7 +127,8 @@ impl Name {
     }
 }
 
-/// Where a click leads: an absolute `http` or `https` address that stands in a header as it is.
+/// The destination of a click: an absolute `http` or `https` address, which needs no escaping in a
+/// header.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub(crate) struct Landing(Arc<str>);
@@ -140,7 +142,7 @@ impl Landing {
         let address: http::Uri = text.parse().ok()?;
         let is_web = matches!(address.scheme_str(), Some("http" | "https"));
         let is_somewhere = address.host().is_some_and(|host| !host.is_empty());
-        // A name in front of the host makes one address look like another.
+        // A user name in front of the host makes one address look like another.
         let is_honest = !address.authority()?.as_str().contains('@');
         (is_web && is_somewhere && is_honest).then(|| Self(text.into()))
     }

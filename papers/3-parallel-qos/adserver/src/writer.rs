@@ -1,11 +1,12 @@
-//! The one thread that writes, and keeps the time.
+//! The one thread that writes to the database and applies the schedule.
 //!
-//! What comes in while it commits is committed together next (group commit): a click waits for one commit, and a
-//! thousand clicks at once for two. Reservations are asked for ahead by whoever delivers, and wait in the same queue, so
-//! that no request waits for them.
+//! Writes that arrive during a commit are committed together in the next one (group commit).
+//! Therefore a click waits for one commit, and a thousand simultaneous clicks for two. Threads that
+//! deliver impressions request reservations ahead of time. These wait in the same queue, so no
+//! request waits for them.
 //!
-//! Every [`TICK`] it lets the schedule of contracts take effect, asks for reservations that nobody asked for, and saves
-//! what slots have shown.
+//! Every [`TICK`], the writer applies the schedule of the contracts, makes the reservations that no
+//! thread has requested, and saves the placements of the slots.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -23,13 +24,13 @@ use crate::store::{Write, write};
 use crate::token::Placement;
 use crate::values::Timestamp;
 
-/// Between two looks at the schedule.
+/// The time between two checks of the schedule.
 const TICK: Duration = Duration::from_millis(200);
 
-/// How much is committed together at most, so that the first does not wait for ever.
+/// The most writes that are committed together, so that the first does not wait too long.
 const BATCH: usize = 1_024;
 
-/// The thread's own.
+/// The state of the thread.
 #[derive(Debug)]
 pub(crate) struct Writer {
     state: Arc<AppState>,
@@ -37,7 +38,7 @@ pub(crate) struct Writer {
     waiting: Receiver<Write>,
 }
 
-/// What is committed together.
+/// Writes that are committed together.
 #[derive(Debug, Default)]
 struct Batch {
     clicks: Vec<(Placement, ReplyHandle)>,
@@ -53,7 +54,7 @@ impl Writer {
         Self { state, connection, waiting }
     }
 
-    /// Reserves the first blocks of all banners: before anybody is served.
+    /// Reserves the first blocks of all banners, before any request is served.
     pub(crate) fn prime(&mut self) -> rusqlite::Result<()> {
         let snapshot = self.state.snapshot();
         let reservations = short(&snapshot);
@@ -63,7 +64,7 @@ impl Writer {
         done.map(drop)
     }
 
-    /// Writes until it is told to finish.
+    /// Writes until [`Write::Finish`] arrives, or until every sender is gone.
     pub(crate) fn run(mut self) {
         let mut next_tick = Instant::now() + TICK;
         loop {
@@ -90,13 +91,15 @@ impl Writer {
         }
     }
 
-    /// Puts a write into the batch, or does it. Whether it was the last.
+    /// Adds a write to the batch, or commits it at once if it is a change. Returns whether it was
+    /// the last.
     fn sort(&mut self, write: Write, batch: &mut Batch) -> bool {
         match write {
             Write::Click(placement, handle) => batch.clicks.push((placement, handle)),
             Write::Reserve(banner) => batch.reservations.push(banner),
             Write::Change(change, done) => {
-                // Alone: what is wrong with it must not undo what others wait for.
+                // A change is committed alone, because its error must not undo the writes of
+                // others.
                 let _gone = done.send(write::apply(&mut self.connection, &change));
             }
             Write::Finish => return true,
@@ -134,7 +137,8 @@ impl Writer {
         }
     }
 
-    /// One transaction; which clicks were the first on their placements.
+    /// Commits the batch in one transaction, and returns which clicks were the first on their
+    /// placements.
     fn reserve_and_click(
         &mut self,
         snapshot: &Snapshot,
@@ -176,7 +180,8 @@ impl Writer {
         Answer::Go(banner.landing.clone())
     }
 
-    /// Gives back what is reserved and was not delivered. Nobody delivers any more.
+    /// Saves the placements, and gives back the impressions that are reserved and were not
+    /// delivered. No thread delivers any more.
     fn finish(mut self) {
         let snapshot = self.state.snapshot();
         let give_back = |connection: &mut Connection| {
@@ -195,14 +200,15 @@ impl Writer {
     }
 }
 
-/// Banners that nobody has asked a reservation for and that need one; they are asked for now.
+/// Returns the banners that need a reservation that no thread has requested, and marks them as
+/// requested.
 fn short(snapshot: &Snapshot) -> Vec<BannerId> {
     let now = Timestamp::now();
     let banners = snapshot.contracted.iter().filter(|banner| banner.tally.is_short(now));
     banners.filter(|banner| banner.tally.ask()).map(|banner| banner.id).collect()
 }
 
-/// Whoever is short again may ask again, whether there was something to give or not.
+/// Lets the banners request reservations again, whether this reservation succeeded or not.
 fn answer_asking(snapshot: &Snapshot, reservations: &[BannerId]) {
     for banner in reservations.iter().filter_map(|id| snapshot.register.banners.get(id)) {
         banner.tally.answer();
@@ -229,6 +235,6 @@ fn save_placements(connection: &mut Connection, snapshot: &Snapshot) -> rusqlite
 }
 
 fn complain(error: &rusqlite::Error) {
-    // Nobody reading it is no reason not to serve.
+    // A closed stderr must not stop the server.
     let _unread = writeln!(std::io::stderr(), "adserver: writing: {error}");
 }

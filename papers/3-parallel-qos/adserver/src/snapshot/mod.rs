@@ -1,8 +1,8 @@
-//! Everything that requests read: who publishes, what was contracted, what is owed.
+//! The data that requests read: publishers, contracts, and the impressions that are owed.
 //!
-//! A [`Snapshot`] never changes. A change of contracts or slots makes a new one, which takes the old one's place;
-//! requests that run keep theirs to their end. Only the counts in it change, and those are atomics which all snapshots
-//! share.
+//! A [`Snapshot`] never changes. A change of contracts or slots creates a new snapshot, which
+//! replaces the old one. Requests that run keep theirs until they end. Only the counts in a
+//! snapshot change, and those are atomics that all snapshots share.
 
 mod tally;
 mod weight_trees;
@@ -17,44 +17,44 @@ use crate::values::{Flight, Keyword, Landing, Name, Size, Timestamp};
 pub(crate) use tally::{Tally, due};
 pub(crate) use weight_trees::WeightTrees;
 
-/// A keyword and its number.
+/// A concept: a keyword and its id.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Concept {
     pub(crate) id: ConceptId,
     pub(crate) keyword: Keyword,
 }
 
-/// A site that shows banners.
+/// A publisher, a site that shows banners.
 #[derive(Debug)]
 pub(crate) struct Publisher {
     pub(crate) name: Name,
 }
 
-/// A place on a publisher's pages.
+/// A slot, a place on a publisher's pages.
 #[derive(Clone, Debug)]
 pub(crate) struct Slot {
     pub(crate) id: SlotId,
     pub(crate) publisher: PublisherId,
     pub(crate) size: Size,
-    /// By id, none twice.
+    /// The concepts, by id and without duplicates.
     pub(crate) concepts: Vec<Concept>,
-    /// Impressions that the publisher expects a day.
+    /// The impressions per day that the publisher expects.
     pub(crate) per_day: u64,
-    /// It shows nothing any more; what it has shown stays counted.
+    /// Whether the slot was removed. A removed slot shows nothing, but keeps its counts.
     pub(crate) is_removed: bool,
     pub(crate) counts: Arc<SlotCounts>,
 }
 
-/// What a slot has shown.
+/// The counts of a slot.
 #[derive(Debug, Default)]
 pub(crate) struct SlotCounts {
     pub(crate) placements: AtomicU64,
     pub(crate) clicks: AtomicU64,
-    /// The placements that the database knows of.
+    /// The number of placements that is saved in the database.
     pub(crate) saved: AtomicU64,
 }
 
-/// Impressions bought.
+/// A contract: impressions that an advertiser has bought.
 #[derive(Clone, Debug)]
 pub(crate) struct Contract {
     pub(crate) id: ContractId,
@@ -65,44 +65,46 @@ pub(crate) struct Contract {
 }
 
 impl Contract {
-    /// Whether anything may still be delivered.
+    /// Returns whether impressions may still be delivered.
     pub(crate) fn is_open(&self, now: Timestamp) -> bool {
         self.cancelled_at.is_none() && now < self.flight.to
     }
 }
 
-/// What is shown. It has a share of its contract's impressions of its own.
+/// A banner. It has its own part of the impressions of its contract.
 #[derive(Debug)]
 pub(crate) struct Banner {
     pub(crate) id: BannerId,
     pub(crate) contract: ContractId,
     pub(crate) landing: Landing,
     pub(crate) size: Size,
-    /// Two banners of one category contradict each other: never on one page.
+    /// The category, if there is one. Two banners of one category contradict each other, and never
+    /// appear on one page.
     pub(crate) category: Option<Keyword>,
-    /// By id, none twice.
+    /// The concepts, by id and without duplicates.
     pub(crate) concepts: Vec<Concept>,
     pub(crate) tally: Arc<Tally>,
 }
 
-/// All that is known, by name and number.
+/// All stored objects, by name and id.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Register {
     pub(crate) concepts: BTreeMap<Keyword, ConceptId>,
     pub(crate) publishers: BTreeMap<PublisherId, Arc<Publisher>>,
     pub(crate) slots: BTreeMap<SlotId, Arc<Slot>>,
     pub(crate) contracts: BTreeMap<ContractId, Arc<Contract>>,
-    /// Those of ended and cancelled contracts too: somebody may still click on them.
+    /// All banners. Those of ended and cancelled contracts are kept, because clients may still
+    /// click on them.
     pub(crate) banners: BTreeMap<BannerId, Arc<Banner>>,
 }
 
 impl Register {
-    /// Whether nothing was ever added.
+    /// Returns whether nothing was ever added.
     pub(crate) fn is_empty(&self) -> bool {
         self.concepts.is_empty() && self.publishers.is_empty()
     }
 
-    /// Adds a contract with its banners, or takes the place of the one of its number.
+    /// Adds a contract with its banners, or replaces the contract with the same id.
     pub(crate) fn keep(&mut self, contract: Contract) {
         for banner in &contract.banners {
             self.banners.insert(banner.id, Arc::clone(banner));
@@ -110,7 +112,7 @@ impl Register {
         self.contracts.insert(contract.id, Arc::new(contract));
     }
 
-    /// The concepts of these names, by id, or the first name that is none.
+    /// Returns the concepts with these names, by id, or the first name that is unknown.
     pub(crate) fn concepts(&self, keywords: &BTreeSet<Keyword>) -> Result<Vec<Concept>, Keyword> {
         let known = keywords.iter().map(|keyword| {
             let id = self.concepts.get(keyword).copied();
@@ -122,18 +124,18 @@ impl Register {
     }
 }
 
-/// The register, and what selections go through.
+/// The register, and the data that selections use.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     pub(crate) register: Register,
-    /// Banners of open contracts, by id.
+    /// The banners of open contracts, by id.
     pub(crate) contracted: Vec<Arc<Banner>>,
-    /// Unless selections only scan.
+    /// The trees of weights; `None` if selections only scan.
     pub(crate) trees: Option<WeightTrees>,
 }
 
 impl Snapshot {
-    /// The snapshot of this moment.
+    /// Creates the snapshot for `now`.
     pub(crate) fn new(register: Register, has_trees: bool, now: Timestamp) -> Self {
         let open = register.contracts.values().filter(|contract| contract.is_open(now));
         let mut contracted: Vec<_> =
@@ -146,7 +148,7 @@ impl Snapshot {
         Self { register, contracted, trees }
     }
 
-    /// Lets the schedule of this moment take effect on every banner.
+    /// Applies the schedule at `now` to every banner.
     pub(crate) fn refresh(&self, now: Timestamp) {
         for index in 0..self.contracted.len() {
             self.contracted[index].tally.refresh(now);
@@ -154,14 +156,14 @@ impl Snapshot {
         }
     }
 
-    /// The weight of the banner at `index` may have changed.
+    /// Updates the weight of the banner at `index`, which may have changed.
     pub(crate) fn update_weight(&self, index: usize) {
         if let Some(trees) = &self.trees {
             trees.update(index, &self.contracted[index].tally);
         }
     }
 
-    /// Where a banner is in `contracted`.
+    /// Returns the index of a banner in `contracted`.
     pub(crate) fn index(&self, banner: BannerId) -> Option<usize> {
         self.contracted.binary_search_by_key(&banner, |banner| banner.id).ok()
     }

@@ -1,12 +1,15 @@
-//! How often a banner may be shown, and was [paper 3.5].
+//! The counts of a banner: how often it may be shown, and how often it was [paper 3.5].
 //!
-//! What is delivered never passes the ceiling, which is at most what is reserved, which is at most what is contracted.
-//! What is reserved is on disk before anything of it is delivered: after a kill all of it counts as delivered. So nothing
-//! is ever delivered twice, and a kill costs a banner at most what was reserved and not delivered, one [`block`].
+//! The delivered impressions never exceed the ceiling, the ceiling never exceeds the reserved
+//! impressions, and these never exceed the contracted ones. Impressions are reserved on disk before
+//! any of them is delivered, and after a kill all reserved ones count as delivered. Therefore no
+//! impression is ever delivered twice, and a kill costs a banner at most the impressions that were
+//! reserved and not delivered, one [`block`].
 //!
-//! The ceiling is the smaller of what is reserved and what the schedule allows. Both only grow while the server runs,
-//! so whoever computes the ceiling from old figures does no harm by being late. A delivery is one exchange of an atomic:
-//! no lock, and scans read while others deliver.
+//! The ceiling is the smaller of the reserved impressions and those that the schedule allows. Both
+//! only grow while the server runs, so a thread that computes the ceiling from old values does no
+//! harm. A delivery is one atomic exchange: it needs no lock, and scans read while other threads
+//! deliver.
 
 use std::sync::atomic::{
     AtomicBool, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
@@ -15,19 +18,20 @@ use std::sync::atomic::{
 
 use crate::values::{Flight, Timestamp};
 
-/// Impressions reserved at a time: 1 % of those contracted, between 1 and 64. More would lose more to a kill; with 64 a
-/// banner shown a thousand times a second asks the disk sixteen times.
+/// Returns the number of impressions to reserve at a time: 1 % of those contracted, between 1 and
+/// 64. Larger blocks would lose more in a kill. With 64, a banner that is shown a thousand times a
+/// second needs sixteen writes to the disk.
 pub(crate) fn block(contracted: u64) -> u64 {
     (contracted / 100).clamp(1, 64)
 }
 
-/// How far ahead of its line a contract may be: 1 %, at least one impression. Without it, a line that has not reached
-/// the first impression would refuse it.
+/// Returns how many impressions a contract may be ahead of its line: 1 % of those contracted, at
+/// least one. Without it, the first impression would be refused until the line reaches it.
 pub(crate) fn slack(contracted: u64) -> u64 {
     (contracted / 100).max(1)
 }
 
-/// Impressions due by `now` if they are delivered evenly over the flight.
+/// Returns the impressions due by `now` if they are delivered evenly over the flight.
 pub(crate) fn due(contracted: u64, flight: Flight, now: Timestamp) -> u64 {
     if now <= flight.from {
         return 0;
@@ -46,15 +50,17 @@ pub(crate) struct Tally {
     reserved: AtomicU64,
     ceiling: AtomicU64,
     clicks: AtomicU64,
-    /// At the last look. A clock that was wrong is believed again once it is right.
+    /// Whether the flight had ended at the last refresh. A clock that was wrong is trusted again
+    /// once it is right.
     has_ended: AtomicBool,
     is_cancelled: AtomicBool,
-    /// Somebody has asked for the next reservation.
+    /// Whether the next reservation has been requested.
     is_asked: AtomicBool,
 }
 
 impl Tally {
-    /// A banner of which `delivered` were shown so far and as many are reserved.
+    /// Creates the counts of a banner of which `delivered` impressions have been reserved and
+    /// shown.
     pub(crate) fn new(contracted: u64, flight: Flight, delivered: u64, clicks: u64) -> Self {
         Self {
             contracted,
@@ -85,18 +91,19 @@ impl Tally {
         self.clicks.load(Relaxed)
     }
 
-    /// Impressions contracted and not delivered: the seed's weight.
+    /// Returns the impressions that are contracted and not delivered: the paper's weight.
     pub(crate) fn owed(&self) -> u64 {
         self.contracted.saturating_sub(self.delivered())
     }
 
-    /// What counts in the roulette: what is owed, or nothing while no impression may be delivered.
+    /// Returns the weight in the roulette: the owed impressions, or zero while none may be
+    /// delivered.
     pub(crate) fn weight(&self) -> u64 {
         let may = !self.is_over() && self.delivered() < self.ceiling.load(Acquire);
         if may { self.owed() } else { 0 }
     }
 
-    /// Delivers one impression, if one may be delivered.
+    /// Delivers one impression if one may be delivered, and returns whether it did.
     pub(crate) fn claim(&self) -> bool {
         let next = |delivered| (delivered < self.ceiling.load(Acquire)).then_some(delivered + 1);
         !self.is_over() && self.delivered.fetch_update(AcqRel, Acquire, next).is_ok()
@@ -106,7 +113,7 @@ impl Tally {
         self.clicks.fetch_add(1, Relaxed);
     }
 
-    /// Lets the schedule and the reservation of this moment take effect.
+    /// Applies the schedule at `now` and the current reservation.
     pub(crate) fn refresh(&self, now: Timestamp) {
         self.has_ended.store(now >= self.flight.to, Release);
         let due = if now < self.flight.from {
@@ -117,7 +124,7 @@ impl Tally {
         self.ceiling.fetch_max(due.min(self.contracted).min(self.reserved()), AcqRel);
     }
 
-    /// The contract was cancelled: nothing more is delivered.
+    /// Stops all deliveries, because the contract was cancelled.
     pub(crate) fn cancel(&self) {
         self.is_cancelled.store(true, Release);
     }
@@ -126,7 +133,8 @@ impl Tally {
         self.has_ended.load(Acquire) || self.is_cancelled.load(Acquire)
     }
 
-    /// Whether the next reservation is due: half of the block is used up, and the flight is on.
+    /// Returns whether the next reservation is due: half of the block is used up, and the flight is
+    /// running.
     pub(crate) fn is_short(&self, now: Timestamp) -> bool {
         let reserved = self.reserved();
         let left = reserved.saturating_sub(self.delivered());
@@ -134,23 +142,23 @@ impl Tally {
         runs && left <= block(self.contracted) / 2 && reserved < self.contracted
     }
 
-    /// Says that a reservation is asked for; whether nobody had.
+    /// Marks the next reservation as requested, and returns whether it was not yet.
     pub(crate) fn ask(&self) -> bool {
         !self.is_asked.swap(true, AcqRel)
     }
 
-    /// The asking is answered or was in vain.
+    /// Removes the mark, because the request was served or has failed.
     pub(crate) fn answer(&self) {
         self.is_asked.store(false, Release);
     }
 
-    /// How much to have reserved next, a block beyond what is delivered.
+    /// Returns the number of impressions to have reserved next: a block beyond those delivered.
     pub(crate) fn next_reservation(&self) -> u64 {
         let wanted = self.delivered().saturating_add(block(self.contracted));
         wanted.min(self.contracted).max(self.reserved())
     }
 
-    /// So much is on disk.
+    /// Notes that this many impressions are reserved on disk.
     pub(crate) fn reserve(&self, reserved: u64) {
         self.reserved.fetch_max(reserved.min(self.contracted), AcqRel);
     }
@@ -202,7 +210,7 @@ mod tests {
         ended.reserve(1_000);
         ended.refresh(Timestamp(2_000));
         assert_eq!((shown(&ended), ended.weight()), (0, 0));
-        // The clock was an hour ahead, and is right again.
+        // The clock was ahead, and is right again.
         ended.refresh(Timestamp(1_100));
         assert!(ended.claim());
         ended.cancel();

@@ -1,11 +1,12 @@
 //! Trees of weights that are kept up to date instead of being built for each request.
 //!
-//! A weight tree is for one concept and one size: a Fenwick tree of the weights of its banners. A change of a weight,
-//! a draw, each takes a number of steps logarithmic in the banners. (P. Fenwick, *A new data structure for cumulative
-//! frequency tables*, 1994.)
+//! Each concept and size has one tree: a Fenwick tree of the weights of its banners. A change of a
+//! weight and a draw each take a number of steps that is logarithmic in the number of banners (P.
+//! Fenwick, *A new data structure for cumulative frequency tables*, 1994).
 //!
-//! Locks: one mutex a tree, held for one change or one draw. A weight is read from its banner's atomics under that
-//! lock, so that of two deliveries at once the later one's weight stays.
+//! Locks: each tree has a mutex, which is held for one change or one draw. A weight is read from
+//! its banner's atomics under that lock. Therefore, after two simultaneous deliveries the tree has
+//! the weight of the later one.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -15,11 +16,12 @@ use super::{Banner, Tally};
 use crate::ids::ConceptId;
 use crate::values::Size;
 
-/// Weights, of which sums from the first on are known in logarithmic time.
+/// Weights whose prefix sums are found in logarithmic time.
 #[derive(Debug)]
 pub(crate) struct Fenwick {
     weights: Vec<u64>,
-    /// `sums[i]` is of the `lowest bit of i` weights up to the i-th, counted from one; `sums[0]` is not used.
+    /// `sums[i]` is the sum of the last weights up to the i-th, counted from one; their number is
+    /// the lowest set bit of `i`. `sums[0]` is not used.
     sums: Vec<u64>,
     total: u64,
 }
@@ -54,8 +56,8 @@ impl Fenwick {
         }
     }
 
-    /// The first index whose weights up to and with it come to more than `number`; there is one if that is below the
-    /// total.
+    /// Returns the first index at which the sum of the weights up to and including it exceeds
+    /// `number`. There is one if `number` is below the total.
     pub(crate) fn find(&self, mut number: u64) -> usize {
         let mut place = 0;
         let mut step = self.weights.len().checked_ilog2().map_or(0, |log| 1 << log);
@@ -75,12 +77,12 @@ fn lowest_bit(place: usize) -> usize {
     place & place.wrapping_neg()
 }
 
-/// One concept's banners of one size.
+/// The banners of one concept and one size, with a tree of their weights.
 #[derive(Debug)]
 pub(crate) struct WeightTree {
     banners: Vec<usize>,
     tree: Mutex<Fenwick>,
-    /// The tree's total, to choose among trees without their locks.
+    /// The total of the tree, for choosing among trees without their locks.
     total: AtomicU64,
 }
 
@@ -89,12 +91,13 @@ impl WeightTree {
         self.total.load(Relaxed)
     }
 
-    /// Its banners, as indices into the snapshot's contracted ones.
+    /// Returns the banners, as indices into the contracted banners of the snapshot.
     pub(crate) fn banners(&self) -> &[usize] {
         &self.banners
     }
 
-    /// The banner that a number below the total means, which `below` draws; `None` if the tree is empty by now.
+    /// Draws a banner with a random number below the total, which `below` provides. Returns `None`
+    /// if the tree has become empty.
     pub(crate) fn draw(&self, below: impl FnOnce(u64) -> u64) -> Option<usize> {
         let tree = self.lock();
         let total = tree.total();
@@ -107,7 +110,7 @@ impl WeightTree {
         self.total.store(tree.total(), Relaxed);
     }
 
-    /// Poison is ignored: a change is done before anything can panic.
+    /// Locks the tree. Poison is ignored, because a change is complete before anything can panic.
     fn lock(&self) -> MutexGuard<'_, Fenwick> {
         self.tree.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -117,7 +120,7 @@ impl WeightTree {
 #[derive(Debug)]
 pub(crate) struct WeightTrees {
     trees: BTreeMap<(ConceptId, Size), Arc<WeightTree>>,
-    /// For each contracted banner its trees, and its place in each.
+    /// The trees of each contracted banner, with its index in each of them.
     places: Vec<Vec<(Arc<WeightTree>, usize)>>,
 }
 
@@ -144,7 +147,7 @@ impl WeightTrees {
         Self { trees, places }
     }
 
-    /// A concept's trees: that of `size`, or of all sizes.
+    /// Returns the trees of a concept: that of `size`, or those of all sizes.
     pub(crate) fn of(
         &self,
         concept: ConceptId,

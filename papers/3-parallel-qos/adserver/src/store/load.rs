@@ -1,4 +1,4 @@
-//! Reading everything, once.
+//! Reads the whole database at the start.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::ids::{BannerId, ConceptId, ContractId, PublisherId, SlotId};
 use crate::snapshot::{Banner, Concept, Contract, Publisher, Register, Slot, SlotCounts, Tally};
 use crate::values::{Flight, Keyword, Landing, Name, Size, Timestamp};
 
-/// All that the database knows. What is reserved counts as delivered.
+/// Returns the register in the database. Reserved impressions count as delivered.
 pub(super) fn register(connection: &Connection) -> rusqlite::Result<Register> {
     let mut register = Register::default();
     let mut keywords = HashMap::new();
@@ -109,7 +109,8 @@ fn contracts(
     Ok(())
 }
 
-/// By the number of what has them; each by id.
+/// Returns the concepts of each slot or banner, by the number of that slot or banner. Each list is
+/// in order of id.
 fn concepts(
     connection: &Connection,
     keywords: &Keywords,
@@ -141,7 +142,8 @@ fn each(
     Ok(())
 }
 
-/// What this server wrote it can read; anything else is a file that somebody has changed.
+/// Returns a value that this server can read. If there is none, another program has changed the
+/// file.
 fn known<T>(value: Option<T>) -> rusqlite::Result<T> {
     let strange = || FromSqlError::Other("the value was not written by an ad server".into());
     value.ok_or_else(|| rusqlite::Error::FromSqlConversionFailure(0, Type::Text, strange().into()))

@@ -1,8 +1,9 @@
-//! The database: what was contracted, and what must outlive a kill.
+//! The database: the contracts, and everything that must survive a kill.
 //!
-//! All of it is read when the server starts and kept in memory; from then on one thread writes (`writer.rs`) and nobody
-//! reads. `synchronous = FULL`: what was committed is lost by no kill and by no power cut, so that nothing is delivered
-//! twice and no placement has the name of an earlier one.
+//! All of it is read when the server starts, and kept in memory. From then on one thread writes
+//! (`writer.rs`), and no thread reads. With `synchronous = FULL`, neither a kill nor a power cut
+//! loses a committed change. Therefore no impression is delivered twice, and no placement gets the
+//! number of an earlier one.
 
 mod load;
 mod schema;
@@ -20,18 +21,19 @@ use crate::token::Key;
 pub(crate) use write::Change;
 pub(crate) use write_queue::{Refused, Write, WriteQueue};
 
-/// An open database, and what was in it.
+/// An open database, and its contents at the start.
 #[derive(Debug)]
 pub(crate) struct Store {
     pub(crate) connection: Connection,
     pub(crate) register: Register,
     pub(crate) key: Key,
-    /// Which start this is, counted on disk: one before it cannot have given the same placements.
+    /// The number of this start, counted on disk. No earlier start can have made the same
+    /// placements.
     pub(crate) boot: u32,
 }
 
 impl Store {
-    /// Opens the file, made if missing, and counts the start.
+    /// Opens the file, creates it if it is missing, and counts the start.
     pub(crate) fn open(path: &Path) -> Result<Self, AdServerError> {
         let connection = schema::open(path)?;
         let load = || {
@@ -45,7 +47,7 @@ impl Store {
         Ok(Self { connection, register, key, boot })
     }
 
-    /// Commits one change before the writer has begun.
+    /// Commits one change before the writer has started.
     pub(crate) fn apply(&mut self, path: &Path, change: &Change) -> Result<(), AdServerError> {
         write::apply(&mut self.connection, change).map_err(schema::database_error(path))
     }

@@ -1,4 +1,4 @@
-//! The tables, and how a connection is set up.
+//! The tables, and the set-up of a connection.
 
 use std::fs::File;
 use std::io::Read;
@@ -10,16 +10,18 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::AdServerError;
 use crate::token::Key;
 
-/// Raised whenever a table changes; an older or newer file is refused, not converted.
+/// The version of the tables, raised whenever a table changes. A file of another version is
+/// refused, not converted.
 const VERSION: i64 = 1;
 
-/// How long to wait for another process that uses the same file.
+/// The time to wait for another process that uses the same file.
 const BUSY: Duration = Duration::from_secs(2);
 
-/// Statements kept prepared; more than there are.
+/// The number of statements that stay prepared, more than there are.
 const STATEMENTS: usize = 32;
 
-/// `reserved` of a banner is on disk before any of it is delivered, and counts as delivered after a kill.
+/// The tables. The `reserved` impressions of a banner are on disk before any of them is delivered,
+/// and count as delivered after a kill.
 const TABLES: &str = "
     CREATE TABLE server (
         key  BLOB NOT NULL,
@@ -80,7 +82,7 @@ const TABLES: &str = "
     ) WITHOUT ROWID;
 ";
 
-/// Opens the file, makes its tables if it is empty; refuses a file of another kind.
+/// Opens the file, and creates its tables if it is empty. Refuses a file with other tables.
 pub(super) fn open(path: &Path) -> Result<Connection, AdServerError> {
     let mut bytes = [0; Key::LENGTH];
     let entropy = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
@@ -96,7 +98,7 @@ pub(super) fn open(path: &Path) -> Result<Connection, AdServerError> {
 fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let connection = Connection::open(path)?;
     connection.busy_timeout(BUSY)?;
-    // Two servers on one file would each deliver what is owed.
+    // Two servers on one file would both deliver the same owed impressions.
     connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
@@ -104,13 +106,14 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// For `map_err`: SQLite failed on the file at `path`.
+/// Returns a function for `map_err` that reports that SQLite failed on the file at `path`.
 pub(super) fn database_error(path: &Path) -> impl FnOnce(rusqlite::Error) -> AdServerError {
     let path = path.to_owned();
     move |cause| AdServerError::Database { path, cause }
 }
 
-/// Fills an empty file; gives the schema version that the file has afterwards.
+/// Creates the tables in an empty file, and returns the schema version that the file has
+/// afterwards.
 fn make(connection: &mut Connection, key: [u8; Key::LENGTH]) -> rusqlite::Result<i64> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let is_empty: bool =

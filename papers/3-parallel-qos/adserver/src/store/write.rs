@@ -1,4 +1,4 @@
-//! Single changes as SQL.
+//! Writes single changes as SQL.
 
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
@@ -7,13 +7,13 @@ use crate::snapshot::{Concept, Contract, Slot};
 use crate::token::Placement;
 use crate::values::{Keyword, Name, Timestamp};
 
-/// A change of what is known, committed as a whole.
+/// A change of the stored objects, committed as a whole.
 #[derive(Debug)]
 pub(crate) enum Change {
     Concept(Concept),
     Publisher(PublisherId, Name),
     Slot(Slot),
-    /// Its impressions a day.
+    /// A slot gets another number of impressions per day.
     Resize(SlotId, u64),
     RemoveSlot(SlotId),
     Sign(Contract),
@@ -63,7 +63,8 @@ fn write(transaction: &Transaction<'_>, change: &Change) -> rusqlite::Result<()>
     }
 }
 
-/// A contract with its banners, of which a flight that is on has reserved what is to be delivered first.
+/// Inserts a contract with its banners. If its flight is running, the first block of each banner is
+/// reserved already.
 fn sign(transaction: &Transaction<'_>, contract: &Contract) -> rusqlite::Result<()> {
     let insert = "INSERT INTO contracts (id, advertiser, from_s, to_s) VALUES (?1, ?2, ?3, ?4)";
     let (advertiser, flight) = (contract.advertiser.as_str(), contract.flight);
@@ -96,7 +97,7 @@ fn sign(transaction: &Transaction<'_>, contract: &Contract) -> rusqlite::Result<
     Ok(())
 }
 
-/// Counts the click on a placement; whether it was the first.
+/// Counts the click on a placement, and returns whether it was the first.
 pub(crate) fn click(
     transaction: &Transaction<'_>,
     placement: &Placement,

@@ -1,4 +1,4 @@
-//! The way to the writer: a bounded queue of what is to be written.
+//! The bounded queue to the writer.
 
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
@@ -7,52 +7,52 @@ use crate::answer::ReplyHandle;
 use crate::ids::BannerId;
 use crate::token::Placement;
 
-/// The number of writes that may wait for the disk. A click beyond that is refused.
+/// The number of writes that may wait for the disk. Further clicks are refused.
 const WAITING: usize = 4_096;
 
-/// Something to write.
+/// A write that waits for the writer.
 #[derive(Debug)]
 pub(crate) enum Write {
-    /// Answered when it is committed.
+    /// A click, which is answered after its commit.
     Click(Placement, ReplyHandle),
-    /// The next block of impressions of a banner.
+    /// Reserves the next block of a banner's impressions.
     Reserve(BannerId),
-    /// Said when it is committed, or why not.
+    /// A change. The result of its commit goes to the sender.
     Change(Box<Change>, SyncSender<rusqlite::Result<()>>),
-    /// The end: whatever is exact in memory is written.
+    /// Ends the writer, after it has written the exact values from memory.
     Finish,
 }
 
-/// The queue to the writer is full, or nobody writes any more.
+/// A write that was refused, because the queue is full or the writer has ended.
 #[derive(Debug)]
 pub(crate) struct Refused(pub(crate) Write);
 
-/// The way to the writer.
+/// The sending side of the queue to the writer.
 #[derive(Clone, Debug)]
 pub(crate) struct WriteQueue(SyncSender<Write>);
 
 impl WriteQueue {
-    /// A way, and its end.
+    /// Creates a queue, and returns both of its sides.
     pub(crate) fn new() -> (Self, Receiver<Write>) {
         let (sender, receiver) = sync_channel(WAITING);
         (Self(sender), receiver)
     }
 
-    /// Never waits.
+    /// Adds a write to the queue, without waiting.
     pub(crate) fn offer(&self, write: Write) -> Result<(), Refused> {
         self.0.try_send(write).map_err(|error| match error {
             TrySendError::Full(write) | TrySendError::Disconnected(write) => Refused(write),
         })
     }
 
-    /// Waits until the change is committed; `None` if nobody writes any more.
+    /// Commits a change, and waits for the result. Returns `None` if the writer has ended.
     pub(crate) fn commit(&self, change: Change) -> Option<rusqlite::Result<()>> {
         let (sender, done) = sync_channel(1);
         self.0.send(Write::Change(Box::new(change), sender)).ok()?;
         done.recv().ok()
     }
 
-    /// Asks for the writer's end.
+    /// Tells the writer to end.
     pub(crate) fn finish(&self) {
         let _gone = self.0.send(Write::Finish);
     }

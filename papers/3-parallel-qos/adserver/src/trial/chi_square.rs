@@ -1,24 +1,26 @@
-//! Pearson's test of goodness of fit: how far counts are from what is expected, and how often chance alone goes so far.
+//! Pearson's test of goodness of fit: how far counts are from their expectations, and how often
+//! chance alone takes them so far.
 
-/// What a test found.
+/// The result of a test.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fit {
     /// Σ (seen − expected)² / expected.
     pub(crate) statistic: f64,
-    /// Degrees of freedom: one less than there are counts.
+    /// The degrees of freedom: one less than there are counts.
     pub(crate) degrees: usize,
-    /// How likely a statistic at least as large is, if the expectation is right.
+    /// The probability of a statistic at least as large, if the expectation is right.
     pub(crate) p: f64,
 }
 
-/// Counts against what is expected of draws with replacement. The sums must be the same.
+/// Compares counts of draws with replacement with their expectations. Both must have the same sum.
 #[cfg(test)]
 pub(crate) fn test(expected: &[f64], seen: &[u64]) -> Fit {
     fit(statistic(expected, seen), seen.len())
 }
 
-/// Counts of balls taken out of an urn for good: `draws` of `total`. They scatter less than with replacement, by
-/// (total − draws) / (total − 1), the variance of the multivariate hypergeometric law.
+/// Compares counts of draws without replacement with their expectations: `draws` balls of `total`
+/// were taken out of an urn. These counts scatter less than with replacement, by the factor (total
+/// − draws) / (total − 1) in the variance of the multivariate hypergeometric distribution.
 pub(crate) fn test_urn(expected: &[f64], seen: &[u64], draws: u64, total: u64) -> Fit {
     let factor = total.saturating_sub(1) as f64 / total.saturating_sub(draws).max(1) as f64;
     fit(statistic(expected, seen) * factor, seen.len())
@@ -37,8 +39,8 @@ fn fit(statistic: f64, counts: usize) -> Fit {
     Fit { statistic, degrees, p: upper(degrees as f64 / 2.0, statistic / 2.0) }
 }
 
-/// The upper regularised incomplete gamma function *Q(a, x)*: a series below its middle, Lentz's continued fraction
-/// above it (W. Press et al., *Numerical Recipes*, 6.2).
+/// Returns the upper regularised incomplete gamma function *Q(a, x)*: a series below its middle,
+/// Lentz's continued fraction above it (W. Press et al., *Numerical Recipes*, 6.2).
 fn upper(a: f64, x: f64) -> f64 {
     if x <= 0.0 || a <= 0.0 {
         return 1.0;
@@ -47,7 +49,7 @@ fn upper(a: f64, x: f64) -> f64 {
     if x < a + 1.0 { 1.0 - scale * series(a, x) } else { scale * fraction(a, x) }
 }
 
-/// More steps than any test here takes: they grow as the root of `a`.
+/// The most steps, more than any test here takes. They grow as the square root of `a`.
 const STEPS: u32 = 100_000;
 const CLOSE: f64 = 1e-14;
 
@@ -87,7 +89,8 @@ fn fraction(a: f64, x: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Critical values of the tables: 5 %, 1 % and 0.1 %; one of many degrees by Wilson and Hilferty.
+    /// Critical values from tables, for 5 %, 1 % and 0.1 %. The one with many degrees of freedom is
+    /// by Wilson and Hilferty.
     #[test]
     fn likelihoods_are_those_of_the_tables() {
         for (degrees, statistic, p) in [

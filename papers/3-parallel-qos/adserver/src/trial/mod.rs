@@ -1,8 +1,10 @@
-//! Whether the roulette is fair, and how fast: millions of selections among contracts that are used up by them.
+//! Tests whether the roulette is fair, and how fast it is: millions of selections among contracts,
+//! which use up their impressions.
 //!
-//! Every selection delivers an impression, so the weights change under the test. With one banner a request that is an
-//! urn: each impression owed is a ball, a selection takes one out. How often each contract was selected then follows the
-//! multivariate hypergeometric law, whose expectation and variance are known.
+//! Every selection delivers an impression, so the weights change during the test. With one banner
+//! per request, this is an urn: each owed impression is a ball, and a selection takes one out. The
+//! number of times each contract is selected then follows the multivariate hypergeometric
+//! distribution, whose expectation and variance are known.
 
 pub(crate) mod chi_square;
 
@@ -17,26 +19,28 @@ use crate::snapshot::{Banner, Concept, Contract, Register, Snapshot, Tally};
 use crate::values::{Flight, Keyword, Landing, Name, Size, Timestamp};
 use chi_square::{Fit, test_urn};
 
-/// Concepts of a request; each contract has one to five of them.
+/// The number of concepts of a request. Each contract has one to five of them.
 const CONCEPTS: u32 = 10;
 
-/// How likely a worse fit must at least be. One fair run in a thousand is called unfair.
+/// The lowest p-value of a roulette that counts as fair. One fair run in a thousand is reported as
+/// unfair.
 const LEAST_P: f64 = 0.001;
 
-/// One way of selecting, tried.
+/// The test of one method of selecting.
 #[derive(Debug)]
 pub struct Trial {
     selection: Selection,
     contracts: u32,
     draws: u64,
-    /// Contracts are counted in so many groups: a count of which less than five are expected says little.
+    /// The number of groups in which contracts are counted. A count with an expectation below five
+    /// says little.
     groups: usize,
     time: Duration,
     fit: Fit,
 }
 
 impl Trial {
-    /// Whether the selections can be taken for those of a fair roulette.
+    /// Returns whether the selections are those of a fair roulette, as far as the test can tell.
     pub fn is_fair(&self) -> bool {
         self.fit.p >= LEAST_P
     }
@@ -60,14 +64,15 @@ impl fmt::Display for Trial {
     }
 }
 
-/// Makes so many selections among 10,000 contracts; a scan, which is slow, a thousandth of them.
+/// Makes `draws` selections among 10,000 contracts, or by a scan, which is slow, a thousandth of
+/// them. Returns `None` if a selection finds no banner.
 pub fn roulette(selection: Selection, draws: u64, seed: u64) -> Option<Trial> {
     const CONTRACTS: u32 = 10_000;
     let draws = match selection {
         Selection::Scan => draws / 1_000,
         Selection::Wheels => draws,
     };
-    // Twenty expected in each.
+    // The expectation of each group is at least twenty.
     let groups = usize::try_from(draws / 20).ok()?.clamp(2, CONTRACTS as usize);
     let mut rng = RandomStream::seeded(seed);
     let concepts = (1..=CONCEPTS).map(concept).collect::<Option<Vec<_>>>()?;
@@ -101,7 +106,8 @@ fn concept(number: u32) -> Option<Concept> {
     Some(Concept { id: ConceptId::new(number)?, keyword })
 }
 
-/// Contracts of which ten times as many impressions are owed as will be drawn, and what each is owed.
+/// Returns contracts that are owed ten times as many impressions as will be drawn, and the
+/// impressions that each is owed.
 fn urn(
     contracts: u32,
     concepts: &[Concept],
@@ -140,7 +146,7 @@ fn urn(
             banners: vec![Arc::new(banner)],
         });
     }
-    // The last second: all of the line is due.
+    // In the last second of the flight, all impressions are due.
     Some((Snapshot::new(register, selection == Selection::Wheels, Timestamp(999)), owed))
 }
 

@@ -1,6 +1,7 @@
 //! The life of one request on the HTTP side: queue, wait, respond.
 //!
-//! It is one future. Whatever ends it early drops [`PendingReply`], which tells the worker.
+//! A request is one future. If the future ends early, [`PendingReply`] is dropped, which tells the
+//! worker.
 
 use bytes::Bytes;
 use bywash_levels::Gateway;
@@ -14,10 +15,10 @@ use crate::app_state::AppState;
 use crate::request::{ParsedRequest, Route};
 use crate::values::Timestamp;
 
-/// What there is at a path.
+/// The destination of a path.
 #[derive(Debug)]
 pub(crate) enum Page {
-    /// Answered beside the queue.
+    /// Statistics, which are answered without a queue.
     Stats,
     Queued(Route),
 }

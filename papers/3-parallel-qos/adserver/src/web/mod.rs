@@ -1,4 +1,5 @@
-//! The HTTP side: requests are read, queued, and answered. The thread is [`bywash_site::Listener`]'s.
+//! The HTTP side: parses requests, queues them, and writes their answers. It runs on the thread of
+//! [`bywash_site::Listener`].
 
 mod exchange;
 mod respond;

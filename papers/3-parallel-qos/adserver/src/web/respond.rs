@@ -7,7 +7,7 @@ use http::{Response, StatusCode};
 use crate::answer::Answer;
 use crate::request_error::RequestError;
 
-/// What a worker made of a request.
+/// Converts an answer into an HTTP response.
 pub(super) fn answer(answer: Answer) -> Response<Body> {
     let mut response = match answer {
         Answer::Json(status, json) => respond(status, JSON, json),

@@ -1,4 +1,4 @@
-//! The program: its one line, its signals, its exit codes, the test of its roulette.
+//! The program: its one line of output, its signals, its exit codes, and the test of its roulette.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;

@@ -1,4 +1,4 @@
-//! Contracts: accepted if there is room, delivered along their dates, cancelled.
+//! Contracts: accepted if there is capacity, delivered along their dates, cancelled.
 
 use crate::site::{HOUR, Site, banner, half_over, json, now};
 
@@ -24,7 +24,7 @@ fn a_contract_is_accepted_if_there_is_room_and_refused_with_figures_if_not() {
     let second = client.sign(&sea(800));
     assert_eq!(client.post("/contracts", &sea(1)).status, 409);
 
-    // What carries them cannot be taken away, what does not can.
+    // Capacity that carries the contracts cannot be taken away. Other capacity can.
     let shrink = client.post(&format!("/slots/{slot}"), "impressions_per_day=999");
     assert_eq!(shrink.status, 409);
     assert!(shrink.body.contains("1000 impressions on 20"), "{}", shrink.body);
@@ -34,7 +34,7 @@ fn a_contract_is_accepted_if_there_is_room_and_refused_with_figures_if_not() {
     assert_eq!(client.delete(&format!("/slots/{other}")).status, 200);
     assert_eq!(client.delete(&format!("/slots/{other}")).status, 404);
 
-    // A cancelled contract makes room again; what is agreed outlives the server.
+    // A cancelled contract makes capacity available again, and contracts outlive the server.
     assert_eq!(client.delete(&format!("/contracts/{second}")).status, 200);
     assert_eq!(client.delete(&format!("/contracts/{second}")).status, 409);
     site.restart();
@@ -52,7 +52,7 @@ fn a_contract_is_delivered_up_to_its_line_and_not_further() {
         let mut client = site.client();
         client.set_up("car,road");
         let id = client.sign(&half_over(1_000, &banner("car,road")));
-        // Half of it and 1 % of slack, less the whole seconds that the clock cuts off.
+        // Half of the contract and 1 % of slack, less the whole seconds that the clock cuts off.
         let placed = client.drain("slots=1&concepts=road", 505);
         let report = client.json(&format!("/contracts/{id}"));
         assert_eq!(report["delivered"], placed);

@@ -1,5 +1,5 @@
-//! Kills in the middle of traffic: no click that was answered is lost, nothing is delivered twice, and what a kill costs
-//! is bounded.
+//! Kills during traffic: no answered click is lost, nothing is delivered twice, and the cost of a
+//! kill is bounded.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -15,17 +15,17 @@ use crate::site::{HOUR, banner, half_over, now, wait_for};
 
 const KILLS: u64 = 5;
 
-/// What clients have seen.
+/// The counts that the clients have seen, for each contract.
 #[derive(Default)]
 struct Seen {
     placed: [AtomicU64; 3],
     /// Clicks that got their redirect.
     clicked: [AtomicU64; 3],
-    /// Clicks without an answer: counted or not.
+    /// Clicks without an answer, which may have been counted or not.
     unknown: [AtomicU64; 3],
 }
 
-/// Asks for pages and clicks on all banners of every second one until the server is gone.
+/// Requests pages, and clicks on all banners of every second one, until the server is gone.
 fn browse(address: SocketAddr, seen: &Seen, stop: &AtomicBool, progress: &mpsc::Sender<()>) {
     for number in 0.. {
         if stop.load(SeqCst) {
@@ -48,7 +48,7 @@ fn browse(address: SocketAddr, seen: &Seen, stop: &AtomicBool, progress: &mpsc::
     }
 }
 
-/// Status and body; `None` if the connection broke.
+/// Returns the status and the body, or `None` if the connection broke.
 fn get(address: SocketAddr, target: &str) -> Option<(u16, String)> {
     use std::io::{Read, Write};
     let mut stream = std::net::TcpStream::connect(address).ok()?;
@@ -57,13 +57,13 @@ fn get(address: SocketAddr, target: &str) -> Option<(u16, String)> {
     let mut text = String::new();
     stream.read_to_string(&mut text).ok()?;
     let (head, body) = text.split_once("\r\n\r\n")?;
-    // An answer that was cut off is none.
+    // A truncated answer does not count as an answer.
     let length = head.lines().find_map(|line| line.strip_prefix("content-length: "))?;
     (length.parse() == Ok(body.len())).then_some(())?;
     Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
 }
 
-/// One life of the server, ended in the middle of traffic after so many pages.
+/// Runs the server, and kills it during traffic after this many pages.
 fn live(database: &Path, pages: usize, seen: &Seen, selection: &str) {
     let mut program = start(database, &["--selection", selection]);
     let (address, stop) = (program.address, AtomicBool::new(false));
@@ -88,21 +88,21 @@ fn set_up(database: &Path, sizes: [u64; 3]) {
     let mut program = start(database, &[]);
     let mut client = Client::new(program.address);
     client.set_up("car,road,sea");
-    // Nearly over, so that its schedule lets nearly all of it be delivered.
+    // The contract is nearly over, so its schedule lets nearly all of it be delivered.
     let (from, to) = (now() - HOUR + 60, now() + 120);
     let fields =
         format!("advertiser=A&impressions={}&from={from}&to={to}&{}", sizes[0], banner("car"));
     client.sign(&fields);
     client.sign(&half_over(sizes[1], &banner("car,road")));
     client.sign(&half_over(sizes[2], &banner("sea")));
-    // One that has not begun has nothing to lose.
+    // A contract that has not begun has nothing to lose.
     let (from, to) = (now() + HOUR, now() + 2 * HOUR);
     let fields = format!("advertiser=A&impressions=100000&from={from}&to={to}&{}", banner("car"));
     client.sign(&fields);
     assert_eq!(program.signal("-TERM"), Some(0));
 }
 
-/// Asks for pages until the first contract has nearly all it may have.
+/// Requests pages until the first contract has delivered nearly all of its impressions.
 fn use_up(client: &mut Client, seen: &Seen) {
     let is_used_up = || {
         for (banner, _) in client.page("slots=2&concepts=car") {
@@ -119,7 +119,8 @@ fn a_killed_server_loses_no_answered_click_and_delivers_nothing_twice() {
     for selection in ["wheels", "scan"] {
         let folder = TempDir::new().unwrap();
         let database = folder.path().join("adserver.db");
-        // The first is used up by the traffic and the kills, the others are not; blocks are 2, 40 and 64.
+        // The traffic and the kills use up the first contract, but not the others. The blocks have
+        // 2, 40 and 64 impressions.
         let (sizes, blocks) = ([200, 4_000, 2_000_000], [2, 40, 64]);
         set_up(&database, sizes);
         let seen = Seen::default();
@@ -140,8 +141,8 @@ fn a_killed_server_loses_no_answered_click_and_delivers_nothing_twice() {
             assert!(placed > KILLS * blocks[contract], "nothing was reserved in time");
             assert!(placed <= figure("delivered"), "delivered what was not counted");
             assert!(figure("delivered") <= sizes[contract], "delivered too much");
-            // A page that was answered to nobody is delivered as well: four clients, of whom each may have waited
-            // for one when the server was killed.
+            // A page that reached no client counts as delivered too. Each of the four clients may
+            // have been waiting for one when the server was killed.
             let lost = figure("delivered") - placed;
             assert!(lost <= KILLS * (blocks[contract] + 4), "a kill cost too much: {lost}");
         }

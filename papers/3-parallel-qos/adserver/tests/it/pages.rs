@@ -1,4 +1,4 @@
-//! Pages: which banners they get, and what a click does.
+//! Pages: the banners that they get, and the effect of a click.
 
 use std::collections::BTreeSet;
 

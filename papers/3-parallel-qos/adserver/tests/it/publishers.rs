@@ -1,4 +1,4 @@
-//! What a publisher is told: placements and clicks by slot.
+//! The reports to publishers: placements and clicks by slot.
 
 use crate::site::{Site, banner, half_over};
 
@@ -13,8 +13,8 @@ fn a_slot_takes_banners_about_its_own_concepts() {
         client.sign(&half_over(100_000, &banner("road")));
         let both = banner("car,road").replace("com/car,road", "com/");
         client.sign(&half_over(100_000, &both));
-        // Each turn takes at most two impressions of a banner. Its first 64 are on the disk when the contract is signed, so no
-        // turn waits for the disk.
+        // Each iteration takes at most two impressions of a banner. The first 64 of a banner are on
+        // disk when the contract is signed, so no iteration waits for the disk.
         for _ in 0..32 {
             let page = client.json("/ad?slot=1,2,3");
             let placed = page["banners"].as_array().unwrap().iter();
@@ -26,7 +26,7 @@ fn a_slot_takes_banners_about_its_own_concepts() {
             assert_eq!([first, second, third], [1, 2, 3].map(Some), "in the order asked for");
             assert_ne!(about_road, Some(1), "{placed:?}");
             assert_ne!(about_car, Some(2), "{placed:?}");
-            // Where the page says what it is about, its slots are about that.
+            // If the page names concepts, they replace the concepts of its slots.
             let named = client.json("/ad?slot=2&concepts=car");
             assert_ne!(named["banners"][0]["banner"], 2);
         }

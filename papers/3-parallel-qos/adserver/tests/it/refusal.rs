@@ -1,16 +1,17 @@
-//! Whatever is sent, the answer is a clear one and nothing changes.
+//! Rejected requests: each gets a clear answer and changes nothing.
 
 use crate::site::{HOUR, Site, banner, half_over, now};
 
-/// Method, target, body; status and what the answer says among other things.
+/// A request and its answer: method, target, body, status, and a part of the message.
 type Case<'a> = (&'a str, &'a str, &'a str, u16, &'a str);
 
-/// In an ad server with a contract, of which nothing is different afterwards.
+/// Asserts that an ad server with a contract rejects each request, and that nothing has changed
+/// afterwards.
 fn refused(cases: &[Case]) {
     let site = Site::open();
     let mut client = site.client();
     client.set_up("car,cart");
-    // One that has not begun: what is due by now changes with time.
+    // The contract has not begun. The impressions that are due of a running one change with time.
     let (from, to) = (now() + HOUR, now() + 2 * HOUR);
     let flight = format!("from={from}&to={to}");
     client.sign(&format!("advertiser=A&impressions=10000&{flight}&{}", banner("car")));
@@ -94,7 +95,7 @@ fn contracts_that_cannot_be() {
         ("POST", "/contracts", &large, 413, "larger than 64 KiB"),
         ("POST", "/contracts", "%%%&&&===\0", 400, "a contract takes the fields advertiser"),
         ("POST", "/contracts", &format!("{good}&form=7"), 400, "from and to, each once"),
-        // Dates of another contract beside its own.
+        // The dates of another contract in addition to its own.
         ("POST", "/contracts", &format!("{good}&from=7&to=9"), 400, "from and to, each once"),
     ]);
 }
@@ -112,7 +113,7 @@ fn pages_that_cannot_be() {
     let site = Site::open();
     let mut client = site.client();
     client.set_up("car");
-    // Fields for others, as pages carry them to get around caches.
+    // Fields for other purposes, which pages carry to bypass caches.
     assert_eq!(client.get("/ad?slots=1&concepts=car&cb=8345&cb=1").status, 200);
 }
 

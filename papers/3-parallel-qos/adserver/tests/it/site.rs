@@ -1,4 +1,5 @@
-//! An ad server with a database of its own, removed with it, and the steps that most tests begin with.
+//! An ad server with its own database, which is removed with it, and the steps with which most
+//! tests begin.
 
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -9,12 +10,13 @@ use tempfile::TempDir;
 
 use crate::client::{Client, Reply};
 
-/// Longer than anything a test waits out; shorter than anybody's patience.
+/// The limit of a wait: longer than anything a test waits for, and short enough for the person who
+/// runs it.
 const SOON: Duration = Duration::from_secs(20);
 
 pub(crate) const HOUR: u64 = 3_600;
 
-/// A running ad server in a folder.
+/// A running ad server with its database in a temporary folder.
 pub(crate) struct Site {
     pub(crate) server: Option<AdServer>,
     options: Options,
@@ -34,7 +36,7 @@ impl Site {
         Self { server, options, _folder: folder }
     }
 
-    /// One for each way of selecting.
+    /// Runs a test once for each method of selecting.
     pub(crate) fn each(test: impl Fn(Site)) {
         for selection in [Selection::Scan, Selection::Wheels] {
             println!("{selection:?}");
@@ -42,7 +44,7 @@ impl Site {
         }
     }
 
-    /// Stops the server well and starts it again.
+    /// Stops the server in an orderly way, and starts it again.
     pub(crate) fn restart(&mut self) {
         self.server.take().unwrap().stop();
         self.server = Some(AdServer::start(self.options.clone()).unwrap());
@@ -52,7 +54,7 @@ impl Site {
         Client::new(self.server.as_ref().unwrap().address())
     }
 
-    /// Waits until the statistics say what the test needs to go on.
+    /// Waits until the statistics meet the condition of the test.
     pub(crate) fn wait_until(&self, mut condition: impl FnMut(&Stats) -> bool) -> Stats {
         let stats = || self.server.as_ref().unwrap().stats();
         wait_for(|| Some(stats()).filter(&mut condition), || format!("{:#?}", stats()))
@@ -71,7 +73,7 @@ fn is_settled(stats: &RequestStats) -> bool {
     received == refused + answered + failed + orphaned
 }
 
-/// Looks again until there is something to see.
+/// Repeats `look` until it returns a value.
 pub(crate) fn wait_for<T>(mut look: impl FnMut() -> Option<T>, why: impl Fn() -> String) -> T {
     let begun = Instant::now();
     loop {
@@ -83,19 +85,19 @@ pub(crate) fn wait_for<T>(mut look: impl FnMut() -> Option<T>, why: impl Fn() ->
     }
 }
 
-/// Seconds since 1970.
+/// Returns the seconds since 1970.
 pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
 }
 
-/// A contract of this size, half of whose flight is over.
+/// Returns a contract with this many impressions, half of whose flight is over.
 pub(crate) fn half_over(impressions: u64, banner: &str) -> String {
-    // A little less than an hour, which is as far back as a contract may begin.
+    // A little less than an hour, because no contract may have begun earlier.
     let (from, to) = (now() - HOUR + 60, now() + HOUR - 60);
     format!("advertiser=Someone&impressions={impressions}&from={from}&to={to}&{banner}")
 }
 
-/// A banner's fields.
+/// Returns the fields of a banner.
 pub(crate) fn banner(concepts: &str) -> String {
     format!("landing=https://example.com/{concepts}&size=468x60&concepts={concepts}")
 }
@@ -109,7 +111,7 @@ impl Client {
         self.exchange("DELETE", target, "", "")
     }
 
-    /// Registers concepts and a slot that has room for everything about them.
+    /// Registers concepts, and a slot with capacity for everything about them.
     pub(crate) fn set_up(&mut self, concepts: &str) {
         for concept in concepts.split(',') {
             assert_eq!(self.post("/concepts", &format!("name={concept}")).status, 201);
@@ -118,19 +120,19 @@ impl Client {
         self.slot(concepts, 100_000_000);
     }
 
-    /// A slot of the first publisher; its number.
+    /// Adds a slot of the first publisher, and returns its number.
     pub(crate) fn slot(&mut self, concepts: &str, per_day: u64) -> u64 {
         let fields =
             format!("publisher=1&size=468x60&concepts={concepts}&impressions_per_day={per_day}");
         json(&self.post("/slots", &fields), 201)["slot"].as_u64().unwrap()
     }
 
-    /// Signs a contract; its number.
+    /// Signs a contract, and returns its number.
     pub(crate) fn sign(&mut self, fields: &str) -> u64 {
         json(&self.post("/contracts", fields), 201)["contract"].as_u64().unwrap()
     }
 
-    /// The banners that a page gets: each its number and the address of a click.
+    /// Returns the banners that a page gets: the number of each, and the address of its click.
     pub(crate) fn page(&mut self, query: &str) -> Vec<(u64, String)> {
         let page = self.json(&format!("/ad?{query}"));
         let banners = page["banners"].as_array().unwrap().iter();
@@ -140,7 +142,8 @@ impl Client {
         banners.map(parts).collect()
     }
 
-    /// Asks for pages of one until so many banners were placed, and a hundred times more; how many were.
+    /// Requests pages until at least `at_least` banners were placed, and then a hundred more.
+    /// Returns the number of banners placed.
     pub(crate) fn drain(&mut self, query: &str, at_least: u64) -> u64 {
         let mut placed = 0;
         let mut ask = || {
