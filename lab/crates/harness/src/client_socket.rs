@@ -1,26 +1,26 @@
-//! Connections from chosen addresses: 28,000 ports are all that one address has, and a crowd does
-//! not come from one.
+//! Client connections from chosen source addresses. One address has only 28,000 ports, and real
+//! crowds use many addresses.
 
 use crate::sys;
 use socket2::{Domain, Socket, Type};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
 
-/// The `n`th loopback address after the usual one.
+/// Returns the `n`th loopback address after 127.0.0.1.
 pub fn address(n: usize) -> Ipv4Addr {
     let [high, low] = ((n % 0xfffe) as u16 + 1).to_be_bytes();
     Ipv4Addr::new(127, 1, high, low)
 }
 
-/// A connection to `port`, each write sent at once.
+/// Connects to `port` from `source`, with Nagle's algorithm off.
 pub fn connect_from(source: Ipv4Addr, port: u16) -> io::Result<TcpStream> {
     let socket = bound(source)?;
     socket.connect(&SocketAddrV4::new(Ipv4Addr::LOCALHOST, port).into())?;
     Ok(socket.into())
 }
 
-/// The same with segments of an Ethernet line. Those of loopback have 64 KiB, so a slow reader would acknowledge
-/// nothing for seconds and then much at once.
+/// Connects like [`connect_from`], with the segment size of an Ethernet line. Loopback segments
+/// have 64 KiB, so a slow reader would acknowledge nothing for seconds and then much at once.
 pub fn connect_over_line(source: Ipv4Addr, port: u16) -> io::Result<TcpStream> {
     let socket = bound(source)?;
     socket.set_tcp_mss(1460)?;
@@ -28,7 +28,7 @@ pub fn connect_over_line(source: Ipv4Addr, port: u16) -> io::Result<TcpStream> {
     Ok(socket.into())
 }
 
-/// [`connect_from`] without waiting for it, and without blocking from then on.
+/// Starts a connect like [`connect_from`] and returns at once, with a nonblocking socket.
 pub fn begin_connect(source: Ipv4Addr, port: u16) -> io::Result<TcpStream> {
     let socket = bound(source)?;
     socket.set_nonblocking(true)?;

@@ -1,29 +1,30 @@
-//! Less than a program would like to have: few descriptors, little memory, a small disk, another
+//! Restrictions of a program under test: few descriptors, little memory, a small disk, another
 //! clock.
 //!
-//! A shell makes the restrictions and then becomes the program, so that its process number is
-//! known before it has read a byte.
+//! A shell sets the restrictions and then replaces itself with the program (`exec`). The process
+//! number is therefore known before the program has read a byte.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What a program is kept to.
+/// The restrictions of a program.
 #[derive(Debug, Clone, Default)]
 pub struct Confinement {
-    /// Open files and sockets at once.
+    /// The limit of open files and sockets.
     pub descriptors: Option<u32>,
-    /// The control group it belongs to.
+    /// The control group that the program joins.
     pub memory: Option<MemoryGroup>,
-    /// A folder that is to it an empty disk of so many KiB. Needs the right to mount.
+    /// A folder on which an empty tmpfs of this size in KiB is mounted, visible only to the
+    /// program. Needs the right to mount.
     pub disk: Option<(PathBuf, u32)>,
-    /// Its environment beside ours.
+    /// Environment variables in addition to those of this process.
     pub environment: Vec<(String, String)>,
 }
 
 impl Confinement {
-    /// The command that runs `program` so confined.
+    /// Returns the command that runs `program` under these restrictions.
     pub fn command(&self, program: &Path) -> Command {
         let lines = self.lines();
         if lines.is_empty() {
@@ -31,13 +32,13 @@ impl Confinement {
             command.envs(self.environment.iter().cloned());
             return command;
         }
-        // `unshare -m` first: what is mounted must be seen by nobody else.
+        // `unshare -m` comes first: no other process may see the mount.
         let mut command = Command::new(if self.disk.is_some() { "unshare" } else { "sh" });
         if self.disk.is_some() {
             command.args(["-m", "sh"]);
         }
-        // Only the program is to get the environment: a library that changes clocks is none of
-        // the shell's business.
+        // Only the program may get these variables: a library that changes the clock must not load
+        // into the shell.
         let set = |(name, value): &(String, String)| format!("export {name}='{value}'");
         let lines = lines.into_iter().chain(self.environment.iter().map(set));
         let script: String = lines.map(|line| line + " && ").collect();
@@ -60,18 +61,18 @@ impl Confinement {
     }
 }
 
-/// A control group with a limit of memory, of the first or second version; ends with its value.
+/// A control group (v1 or v2) with a memory limit. Dropping it removes the group.
 #[derive(Debug)]
 pub struct OwnedGroup(MemoryGroup);
 
-/// Where a group is.
+/// The folder of a control group.
 #[derive(Debug, Clone)]
 pub struct MemoryGroup {
     folder: PathBuf,
 }
 
 impl OwnedGroup {
-    /// Makes one for `bytes`; fails without the right to.
+    /// Creates a group with a limit of `bytes`. Fails without the permission to do so.
     pub fn new(bytes: u64) -> io::Result<Self> {
         let name = format!("bywash-bench-{}", std::process::id());
         let root = Path::new("/sys/fs/cgroup");
@@ -86,12 +87,12 @@ impl OwnedGroup {
         Ok(group)
     }
 
-    /// To confine a program to it.
+    /// Returns the group in which to run a program.
     pub fn group(&self) -> MemoryGroup {
         self.0.clone()
     }
 
-    /// The most memory it has held, in bytes.
+    /// Returns the peak memory of the group, in bytes.
     pub fn most(&self) -> Option<u64> {
         let read = |name: &str| fs::read_to_string(self.0.folder.join(name)).ok();
         let text = read("memory.max_usage_in_bytes").or_else(|| read("memory.peak"))?;
@@ -101,7 +102,7 @@ impl OwnedGroup {
 
 impl Drop for OwnedGroup {
     fn drop(&mut self) {
-        // The kernel lets go of ended members a moment later; an empty group harms nobody.
+        // The kernel releases ended members a moment later. An empty group that stays is harmless.
         for _ in 0..20 {
             if fs::remove_dir(&self.0.folder).is_ok() {
                 return;

@@ -1,41 +1,42 @@
-//! Just enough HTTP/2 to send frames that no library would send, and to see how they are taken.
+//! A minimal HTTP/2 implementation that sends frames which no library would send, and reads the
+//! replies.
 //!
-//! RFC 9113 §4.1 (frames), §6 (their types), §7 (error codes); RFC 7541 §6 (fields, here always
-//! literal and never indexed, but for those of the static table).
+//! RFC 9113 §4.1 (frames), §6 (frame types), §7 (error codes); RFC 7541 §6 (field representations:
+//! here literal without indexing, except those of the static table).
 
 use std::fmt;
 
-/// What a client sends first (§3.4).
+/// The connection preface of a client (§3.4).
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Types of frames.
+/// Frame types.
 pub mod kind {
-    /// A part of a body.
+    /// Part of a body.
     pub const DATA: u8 = 0;
-    /// The head of a request or an answer.
+    /// The head of a request or response.
     pub const HEADERS: u8 = 1;
-    /// The end of a stream before its end.
+    /// Aborts a stream.
     pub const RST_STREAM: u8 = 3;
-    /// What the sender can take.
+    /// Settings of the sender.
     pub const SETTINGS: u8 = 4;
-    /// A question whether the other side is there.
+    /// Asks the peer for a reply, as a liveness check.
     pub const PING: u8 = 6;
-    /// The end of the connection, with its reason.
+    /// Ends the connection and gives the reason.
     pub const GOAWAY: u8 = 7;
-    /// Permission to send more.
+    /// Extends the flow-control window.
     pub const WINDOW_UPDATE: u8 = 8;
-    /// More of a head.
+    /// Continues a head.
     pub const CONTINUATION: u8 = 9;
 }
 
-/// No body follows.
+/// Flag: no body follows.
 pub const END_STREAM: u8 = 1;
-/// The head is complete.
+/// Flag: the head is complete.
 pub const END_HEADERS: u8 = 4;
 
 const HEADER: usize = 9;
 
-/// The bytes of a frame. Its payload is shorter than 16 KiB here.
+/// Returns the bytes of a frame. The payload must be shorter than 16 KiB.
 pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(HEADER + payload.len());
     bytes.extend(&(payload.len() as u32).to_be_bytes()[1..]);
@@ -45,7 +46,7 @@ pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The field block of a request without further fields.
+/// Returns the field block of a request with pseudo-header fields only.
 pub fn request(method: Method, path: &str) -> Vec<u8> {
     let mut block = vec![match method {
         Method::Get => 0x82,
@@ -59,16 +60,16 @@ pub fn request(method: Method, path: &str) -> Vec<u8> {
     block
 }
 
-/// Methods of the static table.
+/// The methods of HPACK's static table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// Without a body.
+    /// GET, without a body.
     Get,
-    /// With one.
+    /// POST, with a body.
     Post,
 }
 
-/// One field by name and value, each shorter than 127 bytes.
+/// Encodes one field. Name and value must each be shorter than 127 bytes.
 pub fn field(name: &str, value: &str) -> Vec<u8> {
     let mut block = vec![0];
     string(name, &mut block);
@@ -81,27 +82,27 @@ fn string(text: &str, block: &mut Vec<u8>) {
     block.extend(text.as_bytes());
 }
 
-/// A frame that has come.
+/// A received frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
-    /// Its type.
+    /// Frame type, see [`kind`].
     pub kind: u8,
-    /// Its flags.
+    /// Flags.
     pub flags: u8,
-    /// Its stream; 0 is the connection.
+    /// Stream number; 0 is the connection.
     pub stream: u32,
-    /// What is in it.
+    /// Payload without the frame header.
     pub payload: Vec<u8>,
 }
 
-/// Takes whole frames out of what has come.
+/// Splits received bytes into complete frames.
 #[derive(Debug, Default)]
 pub struct Frames {
     unread: Vec<u8>,
 }
 
 impl Frames {
-    /// More has come.
+    /// Appends received bytes.
     pub fn extend(&mut self, bytes: &[u8]) {
         self.unread.extend_from_slice(bytes);
     }
@@ -120,17 +121,17 @@ impl Iterator for Frames {
     }
 }
 
-/// Why the other side ends the connection.
+/// The content of a GOAWAY frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GoAway {
-    /// The last stream that it may have worked on.
+    /// The last stream that the sender may have processed.
     pub last: u32,
-    /// The reason's number.
+    /// The error code (§7).
     pub code: u32,
 }
 
 impl Frame {
-    /// What a GOAWAY says.
+    /// Returns the content of a GOAWAY frame; `None` for any other frame.
     pub fn go_away(&self) -> Option<GoAway> {
         let number = |at: usize| {
             let bytes = self.payload.get(at..at + 4)?.try_into().ok()?;

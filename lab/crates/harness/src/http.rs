@@ -1,14 +1,14 @@
-//! Just enough HTTP/1.1 framing to know where a head ends and how its body is delimited.
+//! Minimal HTTP/1.1 framing: finds where a head ends and how its body is delimited.
 //!
-//! It serves the two ends of a measurement, which only ever meet messages written by this crate
-//! or relayed by a proxy that has already checked them; it is not a parser to put on a network.
+//! The two ends of a measurement use it. They only ever receive messages that this crate wrote or
+//! that a proxy has already checked. It is not a parser to expose to a network.
 
 use std::io::{self, ErrorKind, Read};
 
 /// How the body of a message is delimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Body {
-    /// As many bytes as `Content-Length` says; none when it is absent.
+    /// The number of bytes from `Content-Length`; 0 when that is absent.
     Length(usize),
     /// Chunked transfer coding.
     Chunked,
@@ -17,16 +17,16 @@ pub enum Body {
 /// The parts of a request or response head that a measurement needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
-    /// Second word of the first line: a request's path, a response's status.
+    /// Second word of the first line: the path of a request, the status of a response.
     pub subject: String,
     /// How the body that follows is delimited.
     pub body: Body,
-    /// Bytes of the head with its empty line: where the body begins.
+    /// Bytes of the head including its empty line. The body starts here.
     pub length: usize,
 }
 
 impl Head {
-    /// Reads the head at the start of `bytes`; `None` until it is complete.
+    /// Parses the head at the start of `bytes`; `None` until the head is complete.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let length = head_length(bytes)?;
         let text = String::from_utf8_lossy(&bytes[..length]);
@@ -37,7 +37,8 @@ impl Head {
     }
 }
 
-/// Bytes of the head at the start of `bytes`, with its empty line; `None` until it is complete.
+/// Returns the bytes of the head at the start of `bytes`, including its empty line; `None` until
+/// the head is complete.
 pub fn head_length(bytes: &[u8]) -> Option<usize> {
     bytes.windows(4).position(|four| four == b"\r\n\r\n").map(|at| at + 4)
 }
@@ -51,7 +52,7 @@ fn body_of((name, value): (&str, &str)) -> Option<Body> {
     chunked.then_some(Body::Chunked)
 }
 
-/// True if the message with this head is the last on its connection.
+/// Returns whether this head has `Connection: close`.
 pub fn says_close(head: &[u8]) -> bool {
     let text = String::from_utf8_lossy(head);
     let mut fields = text.split("\r\n").filter_map(|line| line.split_once(':'));
@@ -60,8 +61,9 @@ pub fn says_close(head: &[u8]) -> bool {
     })
 }
 
-/// Bytes of the whole message at the start of `bytes`; `None` until it is complete. A chunked
-/// body is taken to end with the buffer, which holds for one message at a time without trailers.
+/// Returns the bytes of the message at the start of `bytes`; `None` until the message is complete.
+/// A chunked body is assumed to end with the buffer, which holds for one message at a time without
+/// trailers.
 pub fn message_length(head: &Head, bytes: &[u8]) -> Option<usize> {
     match head.body {
         Body::Length(body) => Some(head.length + body).filter(|&end| end <= bytes.len()),
@@ -73,7 +75,7 @@ pub fn message_length(head: &Head, bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// Reads one whole message from `stream`, after which nothing may follow.
+/// Reads one complete message from `stream`. Nothing may follow it.
 pub fn read_message(stream: &mut impl Read) -> io::Result<Vec<u8>> {
     let (mut got, mut part) = (Vec::new(), [0; 4096]);
     loop {
@@ -87,17 +89,17 @@ pub fn read_message(stream: &mut impl Read) -> io::Result<Vec<u8>> {
     }
 }
 
-/// A request without a body.
+/// Returns a GET request.
 pub fn get(path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: bench.test\r\n\r\n")
 }
 
-/// The head of a POST whose remaining header lines (each with CR LF) are `lines`.
+/// Returns the head of a POST request. `lines` are the remaining header lines, each with CR LF.
 pub fn post(path: &str, lines: &str) -> String {
     format!("POST {path} HTTP/1.1\r\nHost: bench.test\r\n{lines}\r\n")
 }
 
-/// A complete 200 response with the given body.
+/// Returns a complete 200 response with this body.
 pub fn ok(body: &str) -> String {
     format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len())
 }

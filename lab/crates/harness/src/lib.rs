@@ -1,7 +1,7 @@
-//! Parts that the measurements and the trials of proxies share.
+//! Shared parts of the measurements and trials of proxies.
 //!
-//! Sockets are plain `std::net` and epoll: the exact bytes of a message and the exact manner of a
-//! close are measured, and an HTTP library would choose both.
+//! Sockets are plain `std::net` and epoll: the measurements depend on the exact bytes of a message
+//! and on how a connection is closed, and an HTTP library would choose both.
 
 pub mod client_socket;
 pub mod confine;

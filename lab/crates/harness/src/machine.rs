@@ -1,13 +1,13 @@
-//! On what the numbers were taken: a measurement without its machine cannot be compared.
+//! The machine of a measurement. Numbers cannot be compared without it.
 
 use crate::peer::{Kind, Programs};
 use serde_json::{Value, json};
 use std::fs;
 use std::thread;
 
-/// The core of the proxies.
+/// The core that runs the proxies.
 pub const PROXY_CORE: usize = 0;
-/// The core of the load and the upstream.
+/// The core that runs the load and the upstream.
 pub const LOAD_CORE: usize = 1;
 
 /// Processor model, number of cores and kernel release.
@@ -19,7 +19,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Reads what the kernel says of itself; unknown parts are `?`.
+    /// Reads the values from `/proc`; unknown ones are `?`.
     pub fn here() -> Self {
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
@@ -30,12 +30,12 @@ impl Machine {
         }
     }
 
-    /// For the head of a report.
+    /// Returns the line at the head of a report.
     pub fn line(&self) -> String {
         format!("{}, {} cores, Linux {}", self.cpu, self.cores, self.kernel)
     }
 
-    /// For a report's file.
+    /// Returns the JSON for the report's file.
     pub fn json(&self) -> Value {
         json!({ "cpu": self.cpu, "cores": self.cores, "kernel": self.kernel })
     }
@@ -46,8 +46,8 @@ fn cpu_model(cpuinfo: &str) -> Option<&str> {
     line.split_once(':').map(|(_, model)| model.trim())
 }
 
-/// Which of `kinds` are installed, with the version each states; prints the versions and what is
-/// missing.
+/// Returns those of `kinds` that are installed, each with the version that it reports. Prints the
+/// versions and the missing programs.
 pub fn installed(kinds: &[Kind], programs: &Programs) -> Vec<(Kind, String)> {
     let mut present = Vec::new();
     for &kind in kinds {

@@ -1,8 +1,8 @@
-//! What `/proc` says about processes: CPU time and memory; and about the machine and its sockets.
-//! Whose processes they are says `bywash_peer`.
+//! Readers of `/proc`: CPU time and memory of processes, and CPU time and sockets of the machine.
+//! `bywash_peer` tells how processes are related.
 //!
-//! Each file has a pure parser, tested on text, and a reader. Fields: man pages
-//! `proc_pid_stat(5)`, `proc_pid_smaps(5)`, `proc_stat(5)`.
+//! Each file has a pure parser, tested on text, and a reader. Fields: man pages `proc_pid_stat(5)`,
+//! `proc_pid_smaps(5)`, `proc_stat(5)`.
 
 use crate::sys;
 use bywash_peer::processes::after_name;
@@ -11,22 +11,22 @@ use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-/// CPU time used since a process began, in clock ticks, all its threads together.
+/// CPU time since a process started, in clock ticks, summed over its threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuTicks {
-    /// In user mode.
+    /// Ticks in user mode.
     pub user: u64,
-    /// In the kernel.
+    /// Ticks in the kernel.
     pub system: u64,
 }
 
-/// CPU time the process `pid` has used so far.
+/// Returns the CPU time that process `pid` has used.
 pub fn cpu_ticks(pid: u32) -> io::Result<CpuTicks> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat"))?;
     parse_stat(&text).ok_or_else(|| io::Error::other(format!("cannot read /proc/{pid}/stat")))
 }
 
-/// The same with that of its children which have ended.
+/// Returns the CPU time of process `pid`, including its children that have ended.
 pub fn cpu_ticks_of_family(pid: u32) -> io::Result<CpuTicks> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat"))?;
     let own = parse_stat(&text).zip(cpu_times(&text, 13));
@@ -38,14 +38,15 @@ fn parse_stat(text: &str) -> Option<CpuTicks> {
     cpu_times(text, 11)
 }
 
-/// A user and a system time, `skip` fields behind the command's name.
+/// Returns a user and a system time, `skip` fields after the command name.
 fn cpu_times(text: &str, skip: usize) -> Option<CpuTicks> {
     let mut fields = after_name(text)?.skip(skip);
     let mut next = || fields.next()?.parse().ok();
     Some(CpuTicks { user: next()?, system: next()? })
 }
 
-/// Memory of the process `pid` in bytes: what is its own, and its part of what it shares (PSS).
+/// Returns the memory of process `pid` in bytes: private memory plus its proportional part of
+/// shared memory (PSS).
 pub fn memory(pid: u32) -> io::Result<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
     parse_pss(&text).ok_or_else(|| io::Error::other(format!("no Pss of {pid}")))
@@ -55,35 +56,35 @@ fn parse_pss(text: &str) -> Option<u64> {
     parse_kib(text, "Pss:")
 }
 
-/// The size, in bytes, in the line that begins with `name`.
+/// Returns the size, in bytes, in the line that starts with `name`.
 fn parse_kib(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
-/// The most memory of its own that the process `pid` has had so far, in bytes (`VmHWM`).
+/// Returns the peak resident memory of process `pid`, in bytes (`VmHWM`).
 pub fn peak_memory(pid: u32) -> io::Result<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/status"))?;
     parse_kib(&text, "VmHWM:").ok_or_else(|| io::Error::other(format!("no VmHWM of {pid}")))
 }
 
-/// Microseconds in `ticks` clock ticks.
+/// Converts clock ticks to microseconds.
 pub fn micros(ticks: u64) -> f64 {
     ticks as f64 * 1e6 / sys::ticks_per_second() as f64
 }
 
-/// What all cores together have done since the machine started, in clock ticks.
+/// Clock ticks of all cores together since the machine started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MachineTicks {
-    /// Run processes: user, nice and system time.
+    /// Time in processes: user, nice and system.
     pub worked: u64,
-    /// Waited while the hypervisor ran others.
+    /// Time in which the hypervisor ran other guests.
     pub stolen: u64,
-    /// Everything, idleness and interrupts included.
+    /// Total time, including idle time and interrupts.
     pub total: u64,
 }
 
-/// What the machine has done so far.
+/// Returns the machine's ticks.
 pub fn machine_ticks() -> io::Result<MachineTicks> {
     let text = fs::read_to_string("/proc/stat")?;
     parse_machine(&text).ok_or_else(|| io::Error::other("cannot read /proc/stat"))
@@ -98,7 +99,7 @@ fn parse_machine(text: &str) -> Option<MachineTicks> {
     Some(MachineTicks { worked: user + nice + system, stolen: *stolen, total })
 }
 
-/// Local addresses of the sockets that are trying to connect to port `port` (state `SYN_SENT`).
+/// Returns the local addresses of the sockets that are connecting to `port` (state `SYN_SENT`).
 pub fn connecting_to(port: u16) -> io::Result<Vec<SocketAddrV4>> {
     Ok(parse_connecting(&fs::read_to_string("/proc/net/tcp")?, port))
 }

@@ -1,5 +1,4 @@
-//! Starts a program under test and makes sure that it ends: its processes and its folder are gone
-//! when the value is dropped.
+//! Runs a program under test. Dropping the value ends its processes and removes its folder.
 
 use crate::confine::Confinement;
 use crate::peer::{self, ADMIN, Front, Kind, Ports, Programs, Setup, Task};
@@ -17,27 +16,27 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const STATUS_BOUND: Duration = Duration::from_secs(1);
-/// In its folder: what the program writes.
+/// File name of the program's output, in its folder.
 const LOG: &str = "log";
-/// How often it is looked whether something has happened.
+/// Polling interval.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// How to start a proxy.
+/// A description of a proxy to start.
 #[derive(Debug, Clone)]
 pub struct Plan<'a> {
-    /// Which program.
+    /// The program.
     pub kind: Kind,
-    /// What it has to do.
+    /// The work of the proxy.
     pub task: Task,
-    /// Where its upstream listens.
+    /// The upstream's port.
     pub upstream: u16,
-    /// Where the programs are.
+    /// Paths of the programs.
     pub programs: &'a Programs,
-    /// The core it is confined to, if any.
+    /// The core to which the proxy is pinned, if any.
     pub core: Option<usize>,
-    /// What is the same for all kinds.
+    /// Settings that are the same for all kinds.
     pub setup: Setup,
-    /// What it is kept to beside.
+    /// Further restrictions of the process.
     pub confinement: Confinement,
 }
 
@@ -51,15 +50,15 @@ pub struct Proxy {
     confinement: Confinement,
     ports: Ports,
     running: Running,
-    /// The process that serves: the child's, until that has handed over.
+    /// The serving process: the child until it has handed over.
     pid: u32,
-    /// Killed, and waited for: the numbers may be another's by now.
+    /// Whether the process was killed and reaped. Its number may then belong to another process.
     ended: bool,
     scratch: Scratch,
 }
 
 impl<'a> Plan<'a> {
-    /// A plan with nothing special.
+    /// Creates a plan with default settings.
     pub fn new(kind: Kind, task: Task, upstream: u16, programs: &'a Programs) -> Self {
         let (setup, confinement) = (Setup::default(), Confinement::default());
         Self { kind, task, upstream, programs, core: None, setup, confinement }
@@ -109,29 +108,29 @@ fn launch(
 }
 
 impl Proxy {
-    /// Which program this is.
+    /// Returns the kind of program.
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// The process to look up in `/proc`.
+    /// Returns the process number of the serving process, for `/proc`.
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// The port clients connect to.
+    /// Returns the port that clients connect to.
     pub fn port(&self) -> u16 {
         self.ports.of(self.front)
     }
 
-    /// A new client connection, each write sent at once.
+    /// Opens a client connection with Nagle's algorithm off.
     pub fn connect(&self) -> io::Result<TcpStream> {
         let stream = TcpStream::connect(("127.0.0.1", self.port()))?;
         stream.set_nodelay(true)?;
         Ok(stream)
     }
 
-    /// One number of the product's `GET /v1/status`: its name, or `memory/used`.
+    /// Returns one number of bywash's `GET /v1/status`, by its path such as `memory/used`.
     pub fn status(&self, field: &str) -> io::Result<u64> {
         let mut stream = UnixStream::connect(self.scratch.join(ADMIN))?;
         stream.set_read_timeout(Some(STATUS_BOUND))?;
@@ -143,18 +142,18 @@ impl Proxy {
             .ok_or_else(|| io::Error::other(format!("no number `{field}` in {answer:?}")))
     }
 
-    /// Sends the serving process a signal.
+    /// Sends a signal to the serving process.
     pub fn signal(&self, signal: Signal) -> io::Result<()> {
         sys::signal(self.pid, signal)
     }
 
-    /// True unless the serving process has ended.
+    /// Returns whether the serving process is running.
     pub fn is_alive(&self) -> bool {
         procfs::is_alive(self.pid)
     }
 
-    /// Waits for a process that the serving one starts and hands over to, which is then the
-    /// serving one; `None` if there is none in time.
+    /// Waits for a process that the serving one starts and hands over to, and returns its number.
+    /// That process is then the serving one. Returns `None` if none appears in time.
     pub fn wait_successor(&mut self, bound: Duration) -> io::Result<Option<u32>> {
         let start = Instant::now();
         let program = self.program.canonicalize()?;
@@ -168,7 +167,8 @@ impl Proxy {
         Ok(None)
     }
 
-    /// A child of the serving process, or, if that has already ended, the orphan it left to us.
+    /// Finds a child of the serving process. If the serving process has ended, finds its orphan,
+    /// which this process has adopted.
     fn successor(&self, program: &Path) -> io::Result<Option<u32>> {
         let of = if self.is_alive() { self.pid } else { std::process::id() };
         let known = [self.pid, self.running.pid()];
@@ -178,7 +178,7 @@ impl Proxy {
         Ok(procfs::descendants(of)?.into_iter().find(fits))
     }
 
-    /// Ends it without a chance to react, and waits until it has ended.
+    /// Kills the program with SIGKILL and waits until it has ended.
     pub fn kill(&mut self) {
         if self.ended {
             return;
@@ -186,7 +186,7 @@ impl Proxy {
         let has_handed_over = self.pid != self.running.pid();
         if has_handed_over {
             child_guard::kill_descendants(self.pid);
-            // It may have ended by itself; then there is nothing left to do.
+            // The process may have ended by itself; then nothing is left to do.
             let _ = sys::signal(self.pid, Signal::Kill);
         }
         self.running.end();
@@ -197,7 +197,8 @@ impl Proxy {
         self.ended = true;
     }
 
-    /// Starts it again with the same configuration after [`Proxy::kill`], without waiting for it.
+    /// Starts the program again after [`Proxy::kill`], with the same configuration, and returns at
+    /// once.
     pub fn launch(&mut self) -> io::Result<()> {
         let (core, confinement) = (self.core, &self.confinement);
         self.running = launch(self.kind, &self.program, core, confinement, &self.scratch)?;
@@ -205,8 +206,8 @@ impl Proxy {
         Ok(())
     }
 
-    /// Writes another configuration for a reload to read: a new file in the place of the old one,
-    /// never a half-written one.
+    /// Replaces the configuration file, for a reload. The rename makes sure that no reader sees a
+    /// half-written file.
     pub fn rewrite(&self, task: Task, setup: &Setup) -> io::Result<()> {
         let file = self.scratch.join(self.kind.config_name());
         let new = file.with_extension("new");
@@ -214,7 +215,7 @@ impl Proxy {
         fs::rename(new, file)
     }
 
-    /// What it has written so far.
+    /// Returns the program's output so far.
     pub fn log(&self) -> String {
         self.running.log()
     }
@@ -226,7 +227,7 @@ impl Drop for Proxy {
     }
 }
 
-/// The number `field` in the JSON object of an HTTP answer, whatever framing surrounds it.
+/// Returns the number `field` of the JSON object in an HTTP response, with any framing.
 fn status_field(answer: &str, field: &str) -> Option<u64> {
     let object = answer.get(answer.find('{')?..=answer.rfind('}')?)?;
     serde_json::from_str::<Value>(object).ok()?.pointer(&format!("/{field}"))?.as_u64()

@@ -1,4 +1,4 @@
-//! How every measurement ends: a table, the method, the command line that made it, and a file.
+//! The end of every measurement: a table, the method, the command line, and a JSON file.
 
 use crate::machine::{self, Machine};
 use crate::peer::{Kind, Programs};
@@ -10,10 +10,10 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// The product did not keep a promise that was measured.
+/// Exit code when bywash missed a promise that was measured.
 const PROMISE_NOT_KEPT: u8 = 99;
 
-/// What every measurement is told.
+/// Options of every measurement.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Common {
     /// Paths of the programs under test
@@ -24,20 +24,20 @@ pub struct Common {
     pub json: Option<PathBuf>,
 }
 
-/// What a measurement comes to.
+/// The result of a measurement.
 #[derive(Debug)]
 pub struct Report {
     /// The figures.
     pub table: Table,
-    /// What the figures are of.
+    /// How the figures were measured.
     pub method: String,
-    /// The figures for a file: an object, whose names no other report of the run has.
+    /// The figures for the JSON file: an object. Its names must be unique within the run.
     pub json: Value,
-    /// Promises that were measured and not kept.
+    /// Promises that were measured and missed.
     pub broken: Vec<String>,
 }
 
-/// The programs that are installed, and on what they run.
+/// The installed programs and the machine.
 #[derive(Debug)]
 pub struct Bench {
     machine: Machine,
@@ -45,19 +45,19 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Looks which of `kinds` are installed, and says so.
+    /// Finds which of `kinds` are installed, and prints them.
     pub fn set(kinds: &[Kind], programs: &Programs) -> Self {
         let machine = Machine::here();
         println!("{}", machine.line());
         Self { machine, present: machine::installed(kinds, programs) }
     }
 
-    /// The programs that are installed.
+    /// Returns the installed programs.
     pub fn kinds(&self) -> impl Iterator<Item = Kind> {
         self.present.iter().map(|(kind, _)| *kind)
     }
 
-    /// Prints `reports`, writes their file, and gives the exit code that they ask for.
+    /// Prints `reports`, writes the JSON file, and returns the exit code.
     pub fn publish(&self, reports: &[Report], common: &Common) -> io::Result<ExitCode> {
         for report in reports {
             println!("\n{}\n{}", report.table, report.method);
@@ -89,12 +89,12 @@ impl Bench {
     }
 }
 
-/// The command line that makes this table.
+/// Returns the command line of this process.
 fn command() -> String {
     env::args().collect::<Vec<_>>().join(" ")
 }
 
-/// Says that a part of a measurement is left out, and why: the beginning of what was said about it.
+/// Prints that part of a measurement is omitted, with the first lines of the reason.
 pub fn not_available(what: &str, why: &str) {
     let lines: Vec<&str> = why.lines().map(str::trim).take(3).collect();
     println!("not available: {what}: {}", lines.join(" "));

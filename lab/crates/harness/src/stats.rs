@@ -1,20 +1,20 @@
-//! Order statistics of small samples: nothing here assumes a distribution.
+//! Order statistics of small samples, without assumptions about the distribution.
 
 use serde_json::{Value, json};
 
-/// Lowest, middle and highest of a sample, for tables that say `median [min–max]`.
+/// Minimum, median and maximum of a sample, for tables with `median [min–max]`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
     /// Smallest value.
     pub min: f64,
-    /// Middle value; mean of the two middle ones when their number is even.
+    /// Middle value; the mean of the two middle ones in a sample of even size.
     pub median: f64,
     /// Largest value.
     pub max: f64,
 }
 
 impl Spread {
-    /// `None` for an empty sample.
+    /// Computes the spread of `sample`; `None` if it is empty.
     pub fn of(sample: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut sorted: Vec<f64> = sample.into_iter().collect();
         sorted.sort_by(f64::total_cmp);
@@ -28,24 +28,24 @@ impl Spread {
         Some(Self { min, median, max })
     }
 
-    /// `12.3 [11.9–13.0]` with the given number of decimals.
+    /// Formats as `12.3 [11.9–13.0]` with this number of decimals.
     pub fn show(&self, decimals: usize) -> String {
         let Self { min, median, max } = self;
         format!("{median:.decimals$} [{min:.decimals$}–{max:.decimals$}]")
     }
 
-    /// For a report's file.
+    /// Returns the JSON for the report's file.
     pub fn json(&self) -> Value {
         json!({ "median": self.median, "min": self.min, "max": self.max })
     }
 
-    /// How far apart the extremes are, relative to the median.
+    /// Returns the difference of the extremes, relative to the median.
     pub fn width(&self) -> f64 {
         (self.max - self.min) / self.median
     }
 }
 
-/// The value below or at which the share `p` (0 to 1) of the sample lies, by nearest rank.
+/// Returns quantile `p` (0 to 1) of the sample, by nearest rank.
 pub fn percentile(sample: &[f64], p: f64) -> Option<f64> {
     let mut sorted = sample.to_vec();
     sorted.sort_by(f64::total_cmp);

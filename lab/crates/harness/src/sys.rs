@@ -1,8 +1,9 @@
-//! Operating-system calls that `std` does not offer: the only unsafe code of this crate. Those about
-//! the life of other processes are `bywash_peer`'s.
+//! System calls that `std` does not offer: the only unsafe code of this crate. Those about the
+//! lifetime of other processes are in `bywash_peer`.
 //!
-//! Linux only. Every function is one call (or one object's calls) with its arguments made safe,
-//! so that nothing above this file needs to know about file descriptors' lifetimes.
+//! Linux only. Every function wraps one call (every type wraps the calls on one object) and makes
+//! its arguments safe. Nothing above this file needs to know about the lifetime of file
+//! descriptors.
 #![allow(unsafe_code, reason = "direct system calls; each block states why it is sound")]
 
 pub use bywash_peer::sys::{Signal, pin_to, reap, signal, tether};
@@ -19,17 +20,19 @@ pub fn reset_on_close(stream: &TcpStream) -> io::Result<()> {
     set_option(stream, libc::SO_LINGER, &linger)
 }
 
-/// Fixes the kernel's send buffer of `socket` (bytes), which also switches its auto-tuning off.
+/// Sets the kernel's send buffer of `socket` (bytes), which also switches auto-tuning off.
 pub fn set_send_buffer(socket: &impl AsFd, bytes: i32) -> io::Result<()> {
     set_option(socket, libc::SO_SNDBUF, &bytes)
 }
 
-/// Fixes the kernel's receive buffer of `socket` (bytes); a listener hands it to what it accepts.
+/// Sets the kernel's receive buffer of `socket` (bytes). Sockets accepted from a listener inherit
+/// its setting.
 pub fn set_receive_buffer(socket: &impl AsFd, bytes: i32) -> io::Result<()> {
     set_option(socket, libc::SO_RCVBUF, &bytes)
 }
 
-/// Leaves the choice of `socket`'s port to its connect, which knows what else goes where.
+/// Leaves the choice of the local port of `socket` to its connect, so that ports in use to other
+/// destinations can be chosen too.
 pub fn choose_port_late(socket: &impl AsFd) -> io::Result<()> {
     set_option_of(socket, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, &1_i32)
 }
@@ -41,7 +44,8 @@ fn set_option<T>(socket: &impl AsFd, name: i32, value: &T) -> io::Result<()> {
 fn set_option_of<T>(socket: &impl AsFd, level: i32, name: i32, value: &T) -> io::Result<()> {
     let size = mem::size_of::<T>() as libc::socklen_t;
     let fd = socket.as_fd().as_raw_fd();
-    // SAFETY: `value` is borrowed across the call and `size` is its size; the descriptor is borrowed.
+    // SAFETY: `value` is borrowed across the call and `size` is its size. The descriptor is
+    // borrowed.
     let result = unsafe { libc::setsockopt(fd, level, name, (&raw const *value).cast(), size) };
     check(result).map(drop)
 }
@@ -59,13 +63,13 @@ pub fn ticks_per_second() -> u64 {
     u64::try_from(ticks).unwrap_or(100)
 }
 
-/// Has the calling thread woken when its waits are over and not up to 50 µs later.
+/// Sets the timer slack of the calling thread to 1 ns, so that waits do not end up to 50 µs late.
 pub fn wake_exactly() -> io::Result<()> {
     // SAFETY: plain integers; 1 ns, as 0 means the default.
     check(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) }).map(drop)
 }
 
-/// Lets this process have as many descriptors open as it may; gives the number.
+/// Raises this process's descriptor limit to its hard limit, and returns the limit.
 pub fn raise_descriptor_limit() -> io::Result<u64> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the kernel writes and then reads one `rlimit`, which lives across both calls.
@@ -77,17 +81,17 @@ pub fn raise_descriptor_limit() -> io::Result<u64> {
     Ok(limit.rlim_max)
 }
 
-/// Opens the netlink socket that answers questions about TCP sockets.
+/// Opens the netlink socket that reports on TCP sockets (`sock_diag`).
 pub fn open_sock_diag() -> io::Result<File> {
     let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
-    // SAFETY: plain integers; the descriptor returned is new and owned by nobody else.
+    // SAFETY: plain integers; the returned descriptor is new and has no other owner.
     unsafe {
         let fd = check(libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_SOCK_DIAG))?;
         Ok(File::from(OwnedFd::from_raw_fd(fd)))
     }
 }
 
-/// Readiness of many sockets in one thread.
+/// An epoll instance: readiness of many sockets in one thread.
 #[derive(Debug)]
 pub struct Epoll {
     fd: OwnedFd,
@@ -95,20 +99,20 @@ pub struct Epoll {
 }
 
 impl Epoll {
-    /// A set that reports at most `batch` sockets at a time.
+    /// Creates an instance that reports at most `batch` sockets at a time.
     pub fn new(batch: usize) -> io::Result<Self> {
-        // SAFETY: plain integers; the descriptor returned is new and owned by nobody else.
+        // SAFETY: plain integers; the returned descriptor is new and has no other owner.
         let fd = unsafe { OwnedFd::from_raw_fd(check(libc::epoll_create1(libc::EPOLL_CLOEXEC))?) };
         Ok(Self { fd, ready: vec![libc::epoll_event { events: 0, u64: 0 }; batch] })
     }
 
-    /// Reports `socket` as long as it can be read, until it is closed; `token` comes back from
-    /// [`Epoll::wait`].
+    /// Adds `socket`, level-triggered for reads. [`Epoll::wait`] reports it as `token`. Closing the
+    /// socket removes it.
     pub fn add(&self, socket: &impl AsFd, token: usize) -> io::Result<()> {
         self.watch(socket, token, libc::EPOLLIN)
     }
 
-    /// Reports `socket` whenever it has become readable, writable or ended.
+    /// Adds `socket`, edge-triggered for reads, writes and the peer's close.
     pub fn add_changes(&self, socket: &impl AsFd, token: usize) -> io::Result<()> {
         let events = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET;
         self.watch(socket, token, events)
@@ -124,8 +128,8 @@ impl Epoll {
         check(result).map(drop)
     }
 
-    /// Fills `tokens` with the sockets that are ready, waiting at most `bound`, which is kept to
-    /// the kernel's resolution and not to a millisecond.
+    /// Waits at most `bound` and fills `tokens` with the ready sockets. The wait has the kernel's
+    /// resolution instead of milliseconds.
     pub fn wait_for(&mut self, bound: Duration, tokens: &mut Vec<usize>) -> io::Result<()> {
         let mut watched =
             libc::pollfd { fd: self.fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
@@ -141,7 +145,7 @@ impl Epoll {
         }
     }
 
-    /// Fills `tokens` with the sockets that are ready, waiting at most `millis`.
+    /// Waits at most `millis` and fills `tokens` with the ready sockets.
     pub fn wait(&mut self, millis: i32, tokens: &mut Vec<usize>) -> io::Result<()> {
         let (room, batch) = (self.ready.as_mut_ptr(), self.ready.len().cast_signed() as i32);
         tokens.clear();

@@ -1,29 +1,29 @@
-//! A plain-text table whose columns line up: the first column to the left, numbers to the right.
+//! A plain-text table with aligned columns: words to the left, numbers to the right.
 
 use std::fmt;
 
-/// Rows of cells under one head line.
+/// Rows of cells under a header row.
 #[derive(Debug)]
 pub struct Table {
     rows: Vec<Vec<String>>,
     left: usize,
-    /// It is printed as a table of Markdown, to be pasted into a page.
+    /// Whether to print a Markdown table, to be pasted into a page.
     is_markdown: bool,
 }
 
 impl Table {
-    /// A table whose first `left` columns hold words, the others numbers.
+    /// Creates a table whose first `left` columns hold words and the others numbers.
     pub fn new(left: usize, head: &[&str]) -> Self {
         let rows = vec![head.iter().map(ToString::to_string).collect()];
         Self { rows, left, is_markdown: false }
     }
 
-    /// A table that is printed as Markdown.
+    /// Creates a table that prints as Markdown.
     pub fn markdown(head: &[&str]) -> Self {
         Self { is_markdown: true, ..Self::new(0, head) }
     }
 
-    /// Adds one row, as many cells as the head has.
+    /// Adds one row, with as many cells as the header.
     pub fn row(&mut self, cells: Vec<String>) {
         self.rows.push(cells);
     }

@@ -1,4 +1,4 @@
-//! The certificate that every program under test shows, and a client that checks it.
+//! The certificate of every program under test, and a TLS client that verifies it.
 
 use rcgen::{CertifiedKey, KeyPair, generate_simple_self_signed};
 use rustls::client::Resumption;
@@ -13,12 +13,12 @@ use std::sync::{Arc, LazyLock};
 
 const NAME: &str = "bench.test";
 
-/// One for all programs of a run: self-signed, P-256, as short as a certificate can be.
+/// The certificate of all programs in a run: self-signed, P-256, as short as a certificate can be.
 static CERTIFICATE: LazyLock<CertifiedKey<KeyPair>> = LazyLock::new(|| {
     generate_simple_self_signed([NAME.to_owned()]).expect("a plain name makes a certificate")
 });
 
-/// Writes the certificate as each program wants it: `certificate.pem` and `key.pem`, or
+/// Writes the certificate in the form that each program needs: `certificate.pem` and `key.pem`, or
 /// `both.pem`.
 pub fn write_files(folder: &Path) -> io::Result<()> {
     let (certificate, key) = (CERTIFICATE.cert.pem(), CERTIFICATE.signing_key.serialize_pem());
@@ -27,12 +27,12 @@ pub fn write_files(folder: &Path) -> io::Result<()> {
     fs::write(folder.join("both.pem"), certificate + &key)
 }
 
-/// A client that speaks TLS 1.3 with no memory of former connections: every handshake is whole.
+/// A TLS 1.3 client without session resumption: every handshake is a full one.
 #[derive(Debug, Clone)]
 pub struct Client(Arc<ClientConfig>);
 
 impl Client {
-    /// One that believes [`write_files`]' certificate only.
+    /// Creates a client that trusts only the certificate of [`write_files`].
     pub fn new() -> io::Result<Self> {
         let mut roots = RootCertStore::empty();
         let certificate: CertificateDer<'static> = CERTIFICATE.cert.der().clone();
@@ -47,7 +47,7 @@ impl Client {
         Ok(Self(Arc::new(config)))
     }
 
-    /// Shakes hands over `stream`, which must be a blocking one.
+    /// Performs the handshake over `stream`, which must be blocking.
     pub fn connect(
         &self,
         mut stream: TcpStream,
@@ -61,7 +61,7 @@ impl Client {
         Ok(StreamOwned::new(connection, stream))
     }
 
-    /// The bytes of the first message of a handshake.
+    /// Returns the bytes of a ClientHello.
     pub fn hello(&self) -> io::Result<Vec<u8>> {
         let name = ServerName::try_from(NAME).map_err(io::Error::other)?;
         let config = Arc::clone(&self.0);
@@ -74,18 +74,18 @@ impl Client {
     }
 }
 
-/// A connection in clear or by TLS. Without blocking, one read takes all that has come, up to the
-/// room there is, so that nothing readable is left inside when it returns.
+/// A plain-text or TLS connection. On a nonblocking socket, one read returns all received bytes
+/// that fit into the buffer, so that no readable bytes stay inside the TLS state.
 #[derive(Debug)]
 pub enum MaybeTlsStream {
-    /// In clear.
+    /// Plain text.
     Clear(TcpStream),
-    /// By TLS.
+    /// TLS.
     Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
 }
 
 impl MaybeTlsStream {
-    /// The socket, for options and readiness.
+    /// Returns the socket, for its options and readiness.
     pub fn socket(&self) -> &TcpStream {
         match self {
             Self::Clear(stream) => stream,

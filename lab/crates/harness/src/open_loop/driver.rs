@@ -1,4 +1,5 @@
-//! The loop itself: sends what is due, reads what has come, sends home whose patience is over.
+//! The event loop: sends due requests, reads responses, and abandons requests whose patience has
+//! ended.
 
 use super::exchange::{Exchange, ReadyOutcome, Request};
 use super::{Answer, End, Load, Reuse};
@@ -9,10 +10,11 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
-/// Nothing has to happen: as long as this is waited for an answer.
+/// Maximum wait for readiness when nothing is due.
 const LONG: Duration = Duration::from_millis(100);
 
-/// Requests sent between two looks at what has come: a load that is late must not do without.
+/// Maximum requests sent between two polls for responses. Without it, a load that is late would
+/// never read.
 const BURST: usize = 32;
 
 pub(super) fn run(load: &Load, start: Instant) -> io::Result<Vec<Answer>> {
@@ -45,9 +47,10 @@ struct Driver<'a> {
     connections: Vec<Option<Exchange>>,
     /// Slots without a connection.
     free: Vec<usize>,
-    /// Slots whose connection carries nothing, the one that has been longest so first.
+    /// Slots whose connection is idle, the longest idle first.
     idle: VecDeque<usize>,
-    /// When patience is over, whose, and on which connection: in that order, as all have the same.
+    /// End of patience, request number and slot. Entries are in time order because all requests
+    /// have the same patience.
     patience: VecDeque<(Instant, usize, usize)>,
     under_way: usize,
     /// Connections opened so far.
@@ -82,7 +85,7 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    /// The slot of a new connection; `None` if the connect is refused at once.
+    /// Opens a connection and returns its slot; `None` if the connect is refused at once.
     fn open(&mut self) -> io::Result<Option<usize>> {
         let source = match self.load.sources.len() {
             0 => Ipv4Addr::LOCALHOST,
@@ -148,7 +151,7 @@ impl<'a> Driver<'a> {
         let wanted = match self.load.reuse {
             Reuse::Turns(_) => true,
             Reuse::Never => false,
-            // Each of these brings one more, and no more are needed than take turns.
+            // Each new connection would add one more, and no more than `HALF` are needed.
             Reuse::Half => self.idle.len() < HALF,
         };
         if open && wanted {

@@ -1,4 +1,4 @@
-//! One connection of the load and the request that is under way on it.
+//! One connection of the load, with the request in flight on it.
 
 use super::End;
 use crate::client_socket;
@@ -9,48 +9,49 @@ use std::time::Instant;
 
 const REQUEST: &[u8] = b"GET /item HTTP/1.1\r\nHost: bench.test\r\n\r\n";
 
-/// A request under way.
+/// A request in flight.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Request {
-    /// Its place in the order of all.
+    /// Index of the request within the load.
     pub(super) number: usize,
-    /// When it was due.
+    /// Time at which the request was due.
     pub(super) due: Instant,
-    /// When it was begun to be sent.
+    /// Time at which sending started.
     pub(super) sent: Instant,
 }
 
-/// A connection.
+/// A client connection.
 #[derive(Debug)]
 pub(super) struct Exchange {
     pub(super) stream: TcpStream,
-    /// What is under way; idle otherwise.
+    /// The request in flight; `None` while the connection is idle.
     pub(super) request: Option<Request>,
     unsent: &'static [u8],
-    /// A failed write takes the socket's error with it; the next read would not know.
+    /// Whether a write failed with `ECONNREFUSED`. The failed write clears the socket's error, so
+    /// the next read would not report it.
     refused: bool,
     unread: Vec<u8>,
 }
 
-/// What a readiness has come to.
+/// The result of handling readiness.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ReadyOutcome {
-    /// Nothing that matters.
+    /// The request has not ended.
     Waiting,
-    /// The request has ended; `open` if the connection can carry another.
+    /// The request has ended. `open` means that the connection can carry another one.
     Ended { end: End, open: bool },
-    /// The connection has ended while nothing was under way.
+    /// The connection has ended while it was idle.
     Closed,
 }
 
 impl Exchange {
-    /// A connection from `source` on its way, with nothing to carry yet.
+    /// Starts a connect from `source`, with no request yet.
     pub(super) fn open(source: Ipv4Addr, port: u16) -> io::Result<Self> {
         let stream = client_socket::begin_connect(source, port)?;
         Ok(Self { stream, request: None, unsent: &[], refused: false, unread: Vec::new() })
     }
 
-    /// Begins `request`; what cannot be sent yet goes when the socket is ready.
+    /// Starts `request`. Bytes that cannot be sent now are sent when the socket is ready.
     pub(super) fn start_request(&mut self, request: Request) {
         self.request = Some(request);
         self.unsent = REQUEST;
@@ -58,7 +59,8 @@ impl Exchange {
         self.send();
     }
 
-    /// Any error but a refusal shows itself in the next read, behind what has come before it.
+    /// Sends what the socket accepts. Any error except a refusal shows up in the next read, after
+    /// the bytes that were received before it.
     fn send(&mut self) {
         while !self.unsent.is_empty() {
             match self.stream.write(self.unsent) {
@@ -72,7 +74,7 @@ impl Exchange {
         }
     }
 
-    /// Sends and reads what it can.
+    /// Sends and reads as much as possible.
     pub(super) fn on_ready(&mut self, room: &mut [u8]) -> ReadyOutcome {
         self.send();
         if self.refused {
@@ -105,7 +107,7 @@ impl Exchange {
         }
     }
 
-    /// `None` until there is a whole answer or one that cannot become one.
+    /// Returns `None` until the bytes are a complete response or can no longer become one.
     fn answered(&mut self) -> Option<ReadyOutcome> {
         if self.request.is_none() || !is_http(&self.unread) {
             let end = End::Garbled;

@@ -1,8 +1,9 @@
-//! An open loop: requests come when they are due, whether or not those before were answered.
+//! An open-loop load: requests are sent when they are due, whether or not earlier ones were
+//! answered.
 //!
-//! What is measured is the time from when a request was *due*, so that a proxy which holds up the
-//! load is not spared what comes meanwhile (coordinated omission). One epoll thread; requests are
-//! evenly spaced within a phase.
+//! Latency is measured from when a request was *due*. A proxy that stalls the load is therefore
+//! charged for the requests that become due meanwhile (coordinated omission). The load is one epoll
+//! thread. Requests are evenly spaced within a phase.
 
 mod driver;
 mod exchange;
@@ -15,17 +16,17 @@ use std::ops::Range;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// So many requests per second for so long.
+/// A constant rate for a length of time.
 #[derive(Debug, Clone, Copy)]
 pub struct Phase {
-    /// Requests per second; none come if it is 0.
+    /// Requests per second; 0 sends none.
     pub rate: f64,
-    /// For how long.
+    /// Length of the phase.
     pub length: Duration,
 }
 
 impl Phase {
-    /// `rate` requests per second for `length`.
+    /// Creates a phase with `rate` requests per second for `length`.
     pub fn new(rate: f64, length: Duration) -> Self {
         Self { rate, length }
     }
@@ -35,50 +36,50 @@ impl Phase {
     }
 }
 
-/// Time to start a thread and open the first connections.
+/// Lead time to start a thread and open the first connections.
 const AHEAD: Duration = Duration::from_millis(20);
 
-/// What happens to a connection once its request is answered.
+/// Use of a connection after its request is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reuse {
-    /// It carries the next but so many requests: connections take turns.
+    /// This many connections carry the requests in turn.
     Turns(usize),
-    /// It is closed: every request comes by a connection of its own.
+    /// The connection is closed: each request has its own connection.
     Never,
-    /// Every second request is the first of its connection, and these are used again.
+    /// Every second request opens a connection; the others reuse one of those.
     Half,
 }
 
-/// A load.
+/// An open-loop load.
 #[derive(Debug, Clone)]
 pub struct Load {
-    /// Where to.
+    /// The target's port on 127.0.0.1.
     pub port: u16,
-    /// When.
+    /// Phases, one after the other.
     pub phases: Vec<Phase>,
-    /// Clients leave without an answer after so long.
+    /// Time after which a client abandons an unanswered request.
     pub patience: Duration,
-    /// How connections are used.
+    /// Reuse of connections.
     pub reuse: Reuse,
-    /// Numbers of [`crate::client_socket::address`] from which connections come in turns; the usual address if
-    /// there are none.
+    /// Indices of [`crate::client_socket::address`] from which connections come in turn; 127.0.0.1
+    /// if empty.
     pub sources: Range<usize>,
 }
 
 /// How a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum End {
-    /// By a whole answer with this status.
+    /// A complete response with this status.
     Status(u16),
-    /// By the end of its connection in the middle of the answer.
+    /// The connection ended in the middle of the response.
     Cut,
-    /// By the end of its connection before any answer.
+    /// The connection ended before any response.
     Lost,
-    /// It could not connect.
+    /// The connect was refused.
     Refused,
-    /// By what is no answer of HTTP.
+    /// The response was not valid HTTP.
     Garbled,
-    /// Its client had waited long enough.
+    /// The client's patience ended.
     Impatient,
 }
 
@@ -95,16 +96,16 @@ impl fmt::Display for End {
     }
 }
 
-/// What became of one request.
+/// The outcome of one request.
 #[derive(Debug, Clone, Copy)]
 pub struct Answer {
-    /// When it was due, from the start of the load.
+    /// Time at which the request was due, from the start of the load.
     pub due: Duration,
-    /// How much later than due it was sent: the load's own fault.
+    /// Delay from due to sent, which the load itself caused.
     pub late: Duration,
-    /// From when it was due to its end.
+    /// Time from due to the end.
     pub took: Duration,
-    /// How it ended.
+    /// How the request ended.
     pub end: End,
 }
 
@@ -116,13 +117,13 @@ pub struct Running {
 }
 
 impl Load {
-    /// Starts it, on the caller's core; time 0 is a moment from now.
+    /// Starts the load on the caller's core. Time 0 is shortly after this call.
     pub fn start(&self) -> Running {
         let (load, start) = (self.clone(), Instant::now() + AHEAD);
         Running { start, thread: thread::spawn(move || driver::run(&load, start)) }
     }
 
-    /// From the first request to the last.
+    /// Returns the total length of the phases.
     pub fn length(&self) -> Duration {
         self.phases.iter().map(|phase| phase.length).sum()
     }
@@ -138,48 +139,50 @@ impl Load {
 }
 
 impl Running {
-    /// The time of the load now, on the clock of [`Answer::due`].
+    /// Returns the time since the start of the load, on the clock of [`Answer::due`].
     pub fn elapsed(&self) -> Duration {
         self.start.elapsed()
     }
 
-    /// Waits until that time.
+    /// Waits until `time` on the load's clock.
     pub fn wait_until(&self, time: Duration) {
         thread::sleep((self.start + time).saturating_duration_since(Instant::now()));
     }
 
-    /// Waits for the last answer; all of them, in the order in which they ended.
+    /// Waits for the last request to end, and returns all outcomes in the order in which they
+    /// ended.
     pub fn finish(self) -> io::Result<Vec<Answer>> {
         self.thread.join().map_err(|_| io::Error::other("the load panicked"))?
     }
 }
 
-/// Those due from `from` until before `to`.
+/// Returns the requests that were due from `from` until before `to`.
 pub fn within(answers: &[Answer], from: Duration, to: Duration) -> Vec<Answer> {
     let is_in = |answer: &&Answer| (from..to).contains(&answer.due);
     answers.iter().filter(is_in).copied().collect()
 }
 
-/// The share that was answered with 200; `None` of none.
+/// Returns the fraction answered with 200; `None` if `answers` is empty.
 pub fn goodput(answers: &[Answer]) -> Option<f64> {
     let good = answers.iter().filter(|answer| answer.end == End::Status(200)).count();
     (!answers.is_empty()).then(|| good as f64 / answers.len() as f64)
 }
 
-/// The time below or at which the share `p` of those answered with 200 took, in µs.
+/// Returns quantile `p` of the response times of requests answered with 200, in µs.
 pub fn percentile_us(answers: &[Answer], p: f64) -> Option<f64> {
     let served = answers.iter().filter(|answer| answer.end == End::Status(200));
     let took: Vec<f64> = served.map(|answer| answer.took.as_secs_f64() * 1e6).collect();
     stats::percentile(&took, p)
 }
 
-/// How late the load itself was, at worst in 99 of 100, for a table: what it adds to every time.
+/// Formats the 99th percentile of the load's own delay in milliseconds, for a table. Every response
+/// time includes this delay.
 pub fn show_late_ms(answers: &[Answer]) -> String {
     let late: Vec<f64> = answers.iter().map(|answer| answer.late.as_secs_f64() * 1e3).collect();
     stats::percentile(&late, 0.99).map_or("-".into(), |ms| format!("{ms:.1}"))
 }
 
-/// How many ended how.
+/// Counts the requests by how they ended.
 pub fn ends(answers: &[Answer]) -> BTreeMap<End, usize> {
     let mut ends = BTreeMap::new();
     for answer in answers {
@@ -188,7 +191,7 @@ pub fn ends(answers: &[Answer]) -> BTreeMap<End, usize> {
     ends
 }
 
-/// The same in words: `200: 512, 503: 3`.
+/// Formats the counts of [`ends`], such as `200: 512, 503: 3`.
 pub fn show_ends(answers: &[Answer]) -> String {
     let cells = ends(answers).into_iter().map(|(end, count)| format!("{end}: {count}"));
     cells.collect::<Vec<_>>().join(", ")

@@ -1,4 +1,4 @@
-//! The programs under test: where each is, and what is asked of all of them alike.
+//! The programs under test: where their files are, and how they are configured for the same work.
 
 mod texts;
 
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 pub use bywash_peer::Kind;
 
-/// The files of the programs that are not always found by their name.
+/// Paths of the programs that are not always found in `PATH`.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Programs {
     /// The bywash program
@@ -19,45 +19,45 @@ pub struct Programs {
     pub envoy: PathBuf,
 }
 
-/// What a proxy has to do with the requests it gets.
+/// The work that a proxy is configured for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Task {
-    /// Send every request upstream, at most `limit` at a time; the rest waits where there is a
+    /// Send every request upstream, at most `limit` at a time. The rest waits if the program has a
     /// queue.
     Forward {
-        /// Requests at the upstream at the same time.
+        /// Maximum concurrent requests at the upstream.
         limit: u32,
     },
-    /// Answer 503 with `Retry-After`. bywash has no such switch: it refuses because a limit of one
-    /// is taken and its queue of one is full.
+    /// Answer 503 with `Retry-After`. bywash has no such switch: it refuses because its limit of
+    /// one is taken and its queue of one is full.
     Refuse,
 }
 
-/// What clients speak.
+/// The protocol of the clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Front {
-    /// HTTP/1.1 in clear.
+    /// Plain-text HTTP/1.1.
     #[default]
     Http1,
-    /// HTTP/2 in clear, by prior knowledge.
+    /// Plain-text HTTP/2 with prior knowledge.
     Http2,
     /// HTTP/1.1 over TLS.
     Tls,
 }
 
-/// What is the same for every proxy, whatever its task.
+/// Settings that are the same for every proxy and task.
 #[derive(Debug, Clone)]
 pub struct Setup {
-    /// What clients speak.
+    /// Protocol of the clients.
     pub front: Front,
-    /// Client connections at once that are not turned away.
+    /// Maximum concurrent client connections.
     pub connections: u32,
-    /// Requests that may wait in the product's queue; its default if not set. A peer's queue is as
-    /// long as there are connections.
+    /// Length of bywash's queue; `None` for its default. The queue of a peer is as long as its
+    /// number of connections.
     pub waiting: Option<u32>,
-    /// Seconds until an upstream that says nothing is given up.
+    /// Seconds until a silent upstream times out.
     pub response_timeout: u32,
-    /// Where the product writes a line per request; nowhere if not set, as the peers.
+    /// File of bywash's access log; `None` for no log, like the peers.
     pub access_log: Option<PathBuf>,
 }
 
@@ -73,19 +73,19 @@ impl Default for Setup {
     }
 }
 
-/// Where a proxy listens and sends to, all on 127.0.0.1.
+/// The ports of a proxy, all on 127.0.0.1.
 #[derive(Debug, Clone, Copy)]
 pub struct Ports {
-    /// Clients connect here in clear.
+    /// Port for plain-text clients.
     pub http: u16,
-    /// Clients connect here by TLS.
+    /// Port for TLS clients.
     pub https: u16,
-    /// The upstream listens here.
+    /// Port of the upstream.
     pub upstream: u16,
 }
 
 impl Ports {
-    /// Where clients of `front` connect.
+    /// Returns the port for clients of `front`.
     pub fn of(&self, front: Front) -> u16 {
         match front {
             Front::Http1 | Front::Http2 => self.http,
@@ -95,7 +95,7 @@ impl Ports {
 }
 
 impl Programs {
-    /// The program to run.
+    /// Returns the path of the program.
     pub fn of(&self, kind: Kind) -> PathBuf {
         match kind {
             Kind::Bywash => self.bywash.clone(),
@@ -106,7 +106,8 @@ impl Programs {
     }
 }
 
-/// The configuration's text. `folder` is where certificates are and where nginx may write.
+/// Returns the configuration text. `folder` contains the certificates, and nginx writes its files
+/// there.
 pub fn config(kind: Kind, task: Task, setup: &Setup, ports: Ports, folder: &Path) -> String {
     match kind {
         Kind::Bywash => texts::bywash(task, setup, ports, folder),

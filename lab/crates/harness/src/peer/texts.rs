@@ -1,15 +1,17 @@
-//! The configurations that mean the same in each program.
+//! Configurations with the same meaning for each program.
 //!
-//! One worker each, keep-alive on both sides, ten seconds for a head, no logs. What is compared is
-//! only fair while these texts ask for the same work, so they stand side by side in one file.
+//! Each has one worker, keep-alive on both sides, ten seconds for a request head, and no logs. A
+//! comparison is fair only if these texts ask for the same work, so they are next to each other in
+//! one file.
 
 use super::{Front, Ports, Setup, Task};
 use std::path::Path;
 
-/// From this limit on nothing in these measurements ever waits, and a peer is given no limit.
+/// At this limit or above, no request in these measurements waits, and peers are configured without
+/// a limit.
 const NO_LIMIT: u32 = 1024;
 
-/// The product's admin socket, in its folder.
+/// File name of bywash's admin socket, in the proxy's folder.
 pub const ADMIN: &str = "admin.sock";
 
 pub(super) fn bywash(task: Task, setup: &Setup, ports: Ports, folder: &Path) -> String {
@@ -53,10 +55,12 @@ access = "{log}"
     )
 }
 
-/// `http-reuse always` because all requests here are alike. Without it HAProxy opens a connection
-/// for a client's first request, and may notice meanwhile that the client has gone: fewer ghosts,
-/// but a connection each. `idle-close-on-response` answers one more request on each connection
-/// when it is reloaded.
+/// Returns HAProxy's configuration.
+///
+/// `http-reuse always` is right because all requests here are alike. Without it HAProxy opens a
+/// connection for a client's first request, and may notice meanwhile that the client has gone. That
+/// means fewer ghosts, but one connection per client. `idle-close-on-response` answers one more
+/// request on each connection during a reload.
 pub(super) fn haproxy(task: Task, setup: &Setup, ports: Ports, folder: &Path) -> String {
     let (port, upstream) = (ports.of(setup.front), ports.upstream);
     let (refusal, maxconn) = match task {
@@ -101,7 +105,8 @@ backend app
     )
 }
 
-/// `master_process off` makes it one process, whose end leaves no worker behind.
+/// Returns nginx's configuration. `master_process off` makes it one process, so no worker outlives
+/// it.
 pub(super) fn nginx(task: Task, setup: &Setup, ports: Ports, folder: &Path) -> String {
     let (port, upstream) = (ports.of(setup.front), ports.upstream);
     let dir = folder.display();
@@ -123,7 +128,7 @@ pub(super) fn nginx(task: Task, setup: &Setup, ports: Ports, folder: &Path) -> S
             (" ssl", files.replace("{dir}", &dir.to_string()))
         }
     };
-    // A proxied request holds two.
+    // A proxied request uses two connections.
     let connections = setup.connections * 2;
     let response_timeout = setup.response_timeout;
     format!(
@@ -148,7 +153,8 @@ http {{
     )
 }
 
-/// Waiting requests are `pending` for its connection pool. JSON, which is YAML with fewer traps.
+/// Returns Envoy's configuration. Waiting requests are `pending` in its connection pool. The text
+/// is JSON, which is valid YAML with fewer pitfalls.
 pub(super) fn envoy(task: Task, setup: &Setup, ports: Ports, folder: &Path) -> String {
     let limit = match task {
         Task::Forward { limit } => limit,

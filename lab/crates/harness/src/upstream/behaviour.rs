@@ -1,4 +1,4 @@
-//! What an upstream can do with a request, well or badly.
+//! The good and bad behaviours of an upstream.
 
 use crate::http::{self, Head, message_length};
 use crate::sys;
@@ -6,46 +6,47 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
-/// What the upstream does with requests; connections are kept open where nothing else is said.
+/// The upstream's behaviour. Connections stay open unless the variant says otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Behaviour {
-    /// Answers at once with 200 and 64 bytes.
+    /// Answers immediately with 200 and 64 bytes.
     Answer,
-    /// The same after so long, however many it has.
+    /// Answers like `Answer` after this time, with any number of requests concurrently.
     After(Duration),
-    /// Reads and says nothing.
+    /// Reads requests and never answers.
     Hang,
-    /// Has died: resets all connections and refuses new ones.
+    /// Acts like a crashed process: resets all connections and refuses new ones.
     Crash,
-    /// Has been stopped: closes all connections and refuses new ones.
+    /// Acts like a stopped process: closes all connections and refuses new ones.
     Refuse,
-    /// Sends a part of an answer that says its length, and a reset.
+    /// Sends part of an answer with `Content-Length`, then resets.
     CutLength,
-    /// Sends a part of a chunked answer, and an orderly end.
+    /// Sends part of a chunked answer, then closes in an orderly way.
     CutChunked,
-    /// Sends what is not HTTP.
+    /// Sends bytes that are not HTTP.
     Garbage,
-    /// Closes its sending side instead of answering, and keeps the other open.
+    /// Shuts down its sending side instead of answering, and continues to read.
     HalfClose,
 }
 
-/// A connection and what has come on it.
+/// A connection with its received bytes.
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) stream: TcpStream,
-    /// The beginning of a request whose end has not come.
+    /// The start of a request that is not complete yet.
     unread: Vec<u8>,
 }
 
-/// A request that has come whole.
+/// A complete request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Request {
-    /// It is for `/hold`.
+    /// Whether the request is for `/hold`.
     pub(super) is_held: bool,
 }
 
-/// Bytes of the request at the start of `bytes`; only a POST is taken to have a body, as all else
-/// here has none and looking for its length would cost the load's core more than the rest.
+/// Returns the bytes of the request at the start of `bytes`. Only a POST is assumed to have a body:
+/// no other request here has one, and parsing its length would cost the load's core more than
+/// everything else.
 fn request_length(bytes: &[u8]) -> Option<usize> {
     if !bytes.starts_with(b"POST ") {
         return http::head_length(bytes);
@@ -53,7 +54,7 @@ fn request_length(bytes: &[u8]) -> Option<usize> {
     message_length(&Head::parse(bytes)?, bytes)
 }
 
-/// The second word.
+/// Returns the bytes from the second word on.
 fn subject(request: &[u8]) -> &[u8] {
     let start = request.iter().position(|&byte| byte == b' ').map_or(0, |at| at + 1);
     &request[start..]
@@ -68,7 +69,7 @@ impl Connection {
         Self { stream, unread: Vec::new() }
     }
 
-    /// Reads once; an error is the end of the connection. So below.
+    /// Reads once. An error means the end of the connection; so it does in the functions below.
     pub(super) fn read(&mut self, room: &mut [u8]) -> io::Result<()> {
         match self.stream.read(room) {
             Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
@@ -81,7 +82,7 @@ impl Connection {
         }
     }
 
-    /// Takes the next whole request out of what has come.
+    /// Removes the next complete request from the received bytes.
     pub(super) fn next_request(&mut self) -> Option<Request> {
         let length = request_length(&self.unread)?;
         let is_held = subject(&self.unread).starts_with(b"/hold");
@@ -89,7 +90,7 @@ impl Connection {
         Some(Request { is_held })
     }
 
-    /// Does with a request what `behaviour` says.
+    /// Responds to a request according to `behaviour`.
     pub(super) fn reply(&mut self, behaviour: Behaviour, answer: &[u8]) -> io::Result<()> {
         let end = || Err(ErrorKind::ConnectionAborted.into());
         match behaviour {

@@ -1,5 +1,5 @@
-//! The upstream: one epoll thread that serves any number of connections, behaves as it is told and
-//! counts what has reached it.
+//! The upstream: one epoll thread that serves any number of connections, follows the configured
+//! behaviour and counts the requests that it receives.
 //!
 //! A request for `/hold` is never answered, whatever the behaviour.
 
@@ -19,10 +19,10 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 const LISTENER: usize = 0;
-/// How often the thread looks whether it is to end or to behave otherwise.
+/// How often the thread checks whether to stop or to change its behaviour.
 const LOOK_MILLIS: i32 = 10;
 
-/// A running upstream; ends when dropped.
+/// A running upstream. Dropping it stops it.
 #[derive(Debug)]
 pub struct Upstream {
     port: u16,
@@ -38,7 +38,7 @@ struct Shared {
 }
 
 impl Upstream {
-    /// Starts one that answers at once, on a free port and on the caller's core.
+    /// Starts an upstream that answers immediately, on a free port and on the caller's core.
     pub fn start() -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let port = listener.local_addr()?.port();
@@ -50,17 +50,17 @@ impl Upstream {
         Ok(Self { port, shared, thread })
     }
 
-    /// Where it listens.
+    /// Returns the upstream's port.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Has it behave otherwise, for every request that has not been answered by then.
+    /// Changes the behaviour for every request that is not answered yet.
     pub fn set_behaviour(&self, behaviour: Behaviour) {
         *self.shared.behaviour.lock().unwrap_or_else(PoisonError::into_inner) = behaviour;
     }
 
-    /// Requests that have reached it so far, bodies included.
+    /// Returns the number of complete requests received so far, including their bodies.
     pub fn requests(&self) -> u64 {
         self.shared.requests.load(Ordering::Relaxed)
     }
@@ -75,17 +75,17 @@ impl Drop for Upstream {
     }
 }
 
-/// What the thread has.
+/// The state of the upstream's thread.
 struct Server {
     shared: Arc<Shared>,
     behaviour: Behaviour,
     port: u16,
-    /// Absent while connections are refused.
+    /// The listener; `None` while connections are refused.
     listener: Option<TcpListener>,
     epoll: Epoll,
     connections: HashMap<usize, Connection>,
     next: usize,
-    /// When the requests that are being worked on are ready, and whose they are.
+    /// When each answer in progress is due, with the token of its connection.
     working: BinaryHeap<Reverse<(Instant, usize)>>,
     answer: Vec<u8>,
     room: Vec<u8>,
@@ -122,7 +122,7 @@ impl Server {
         let mut ready = Vec::new();
         while !self.shared.stop.load(Ordering::Relaxed) {
             match self.pause() {
-                // One system call instead of two: the load's core has enough to do.
+                // One system call instead of two, because the load's core is busy.
                 None => self.epoll.wait(LOOK_MILLIS, &mut ready)?,
                 Some(pause) => self.epoll.wait_for(pause, &mut ready)?,
             }
@@ -139,7 +139,7 @@ impl Server {
         Ok(())
     }
 
-    /// Until the next answer is ready, if one is being worked on.
+    /// Returns the time until the next answer is due; `None` if none is in progress.
     fn pause(&self) -> Option<Duration> {
         let Reverse((due, _)) = self.working.peek()?;
         let look = Duration::from_millis(LOOK_MILLIS as u64);
@@ -193,7 +193,7 @@ impl Server {
         Ok(())
     }
 
-    /// Reads once and deals with what is complete; an error is the end of the connection.
+    /// Reads once and handles the complete requests. An error means the end of the connection.
     fn on_ready(&mut self, token: usize) -> io::Result<()> {
         let Some(connection) = self.connections.get_mut(&token) else { return Ok(()) };
         connection.read(&mut self.room)?;
