@@ -1,5 +1,5 @@
-//! Cost: what a request takes, beside HAProxy, nginx and Envoy in the same run: CPU time (what is
-//! measured if nothing else is said), time, memory.
+//! Measures the cost of a request, compared with HAProxy, nginx and Envoy in the same run: CPU time
+//! (the default), latency, or memory.
 
 use bywash_bench::cost::cpu;
 use bywash_bench::{latency, memory};

@@ -1,7 +1,7 @@
-//! Decision: nanoseconds of one decision with 10, 10,000 and 1,000,000 requests waiting.
+//! Measures the nanoseconds of one decision with 10, 10,000 and 1,000,000 requests waiting.
 //!
-//! Method in `bywash_bench::decision`. Beside the decisions stands what one cache miss costs in
-//! an array of as many lines, in the same run on the same machine.
+//! The method is in `bywash_bench::decision`. As a reference, the table includes the cost of one
+//! cache miss, in an array with one line per waiting request, in the same run on the same machine.
 
 use bywash_bench::decision::counting::Counting;
 use bywash_bench::decision::loaded_engine::LoadedEngine;
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// One line of the table: a cost for each number of [`WAITING`].
+/// One row of the table, with a cost for each number of [`WAITING`].
 struct Row {
     case: String,
     kind: &'static str,
@@ -62,7 +62,7 @@ impl Row {
         "allocations",
     ];
 
-    /// `load`: nanoseconds of the reference at the largest number.
+    /// Formats the row. `load` is the reference's nanoseconds at the largest number.
     fn cells(&self, load: f64) -> Vec<String> {
         let [few, many, most] = self.costs.map(|cost| cost.median);
         let allocations: u64 = self.costs.iter().map(|cost| cost.allocations).sum();

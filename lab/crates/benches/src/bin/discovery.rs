@@ -1,7 +1,8 @@
-//! What it costs to look for elephants: a window of requests and readings, and an answer.
+//! Measures the cost of the search for elephants: per window of requests and readings, and per
+//! answer.
 //!
-//! The worst there is: each of 256 kinds of requests in each window, three resources. Beside it, in the same run, the
-//! least that a dense sum of products must do.
+//! The load is the worst case: each of 256 routes occurs in each window, with three resources. As a
+//! reference, the same run measures the minimum work of a dense sum of products.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -23,7 +24,7 @@ struct Options {
     kinds: u64,
 }
 
-/// Windows of a round.
+/// Windows in a round.
 const WINDOWS: u64 = 1_800;
 
 fn main() {
@@ -51,7 +52,7 @@ fn main() {
     );
 }
 
-/// Microseconds.
+/// Times of one round, in microseconds.
 struct Round {
     request: f64,
     window: f64,

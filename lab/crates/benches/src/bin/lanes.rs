@@ -1,7 +1,8 @@
-//! Do ants wait behind elephants on a full line, and what does each way to prevent it cost?
+//! Measures whether ants wait behind elephants on a full line, and the cost of each way to prevent
+//! it.
 //!
-//! Needs root, `ip` and `tc`, and a kernel with HTB and TBF; everything happens in networks of its
-//! own.
+//! Needs root, `ip` and `tc`, and a kernel with HTB and TBF. Everything runs in separate network
+//! namespaces.
 
 use std::io;
 use std::path::PathBuf;
@@ -103,7 +104,8 @@ fn run(options: &Options) -> io::Result<()> {
     Ok(())
 }
 
-/// The last column is of ants that follow an elephant on its connection, with nobody else there.
+/// Formats the results. The last column is of ants that follow an elephant on its connection, with
+/// no other traffic.
 fn table(methods: &[(&str, ShapingMethod)], runs: &[(Vec<Seen>, Vec<f64>)]) -> Table {
     let head =
         ["way", "ants p50 ms", "ants p99 ms", "ants lost", "elephants Mbit/s", "ant after one ms"];

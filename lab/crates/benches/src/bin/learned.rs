@@ -1,9 +1,10 @@
-//! Learned: how long the engine's lock is held while what it has learned of sessions is copied.
+//! Measures how long the engine's lock is held while the table of sessions is copied.
 //!
-//! The gateway copies the table of sessions at every save and at an upgrade, in slices of [`SLICE`], and holds the lock
-//! for one slice. Measured is the median and the longest slice, and the copy of all sessions at once, which would be
-//! one hold of the lock. Sessions were last served in random order. All is copied [`PASSES`] times and of each slice
-//! the shortest time counts: on a machine with other work the kernel gives the processor away in the middle of some.
+//! The gateway copies the table at every save and at an upgrade, in slices of [`SLICE`], and holds
+//! the lock for one slice. The output is the median and the longest slice, and the time of one copy
+//! of all sessions, which would hold the lock once. Sessions were last served in random order.
+//! Everything is copied [`PASSES`] times, and the shortest time of each slice counts, because on a
+//! busy machine the kernel preempts some of the copies.
 
 use std::hint::black_box;
 use std::process::ExitCode;
@@ -21,7 +22,7 @@ use bywash_units::{Span, Time};
 
 const SIZES: [u32; 3] = [65_536, 1_000_000, 10_000_000];
 
-/// As in the gateway's driver.
+/// Sessions in a slice, as in the gateway's driver.
 const SLICE: usize = 2048;
 
 const PASSES: usize = 5;
@@ -43,7 +44,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// So many sessions, each served once or more, in random order.
+/// Returns a table of `size` sessions, each served once or more, in random order.
 fn table_of(size: u32) -> Sessions {
     let proving = ClassSet::NONE.with(ClassId(1));
     let mut sessions = Sessions::new(size, Span::from_secs(3600), proving);
@@ -64,7 +65,7 @@ fn table_of(size: u32) -> Sessions {
     sessions
 }
 
-/// Microseconds of each slice, the least of all passes.
+/// Returns the microseconds of each slice, the minimum over all passes.
 fn shortest(sessions: &Sessions, most: usize) -> Vec<f64> {
     let mut least = copy(sessions, most);
     for _ in 1..PASSES {
@@ -75,7 +76,8 @@ fn shortest(sessions: &Sessions, most: usize) -> Vec<f64> {
     least
 }
 
-/// Microseconds of each slice. The copy is moved elsewhere in between, as the driver does.
+/// Returns the microseconds of each slice. The copy is moved elsewhere between slices, as the
+/// driver does.
 fn copy(sessions: &Sessions, most: usize) -> Vec<f64> {
     let (mut times, mut cursor) = (Vec::new(), Cursor::default());
     let mut all: Vec<Remembered> = Vec::new();

@@ -1,6 +1,7 @@
-//! Levels: what a pool costs beside rayon, and whether its goals hold on this machine's processors.
+//! Measures the cost of a pool compared with rayon, and whether the pool meets its goals on this
+//! machine's processors.
 //!
-//! Methods in `bywash_bench::levels`.
+//! The methods are in `bywash_bench::levels`.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -70,7 +71,7 @@ fn main() -> ExitCode {
                 threads: threads.unwrap_or_else(suggested_threads),
                 execution: way,
                 most: 6,
-                // As many for each processor as fit the seed's table.
+                // As many per processor as best fits the paper's table.
                 concurrency: (processors() * 5).div_ceil(2),
                 tasks: 10,
                 mean_ms: 5.0,

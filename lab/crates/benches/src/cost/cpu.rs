@@ -1,7 +1,7 @@
-//! `cost`: the CPU time of one request in each case, beside the peers.
+//! `cost`: the CPU time of one request in each case, compared with the peers.
 //!
-//! The proxies of a case are started together and loaded in turn, in an order that rotates from
-//! round to round, so that a disturbance hits none of them always.
+//! All proxies of a case are started together and loaded in turn. The order rotates from round to
+//! round, so that a disturbance does not always hit the same proxy.
 
 use super::noise::Noise;
 use super::round::{self, Overload, Sample};
@@ -19,7 +19,7 @@ use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// How long, how often and what.
+/// Duration, number of rounds and cases
 #[derive(Debug, clap::Args)]
 pub struct Options {
     #[command(flatten)]
@@ -35,14 +35,14 @@ pub struct Options {
     case: Vec<Case>,
 }
 
-/// Length of the first, uncounted turn.
+/// Length of the first, discarded turn.
 const TRIAL: Duration = Duration::from_secs(1);
 
-/// Measures and prints.
+/// Measures all cases and publishes the report.
 pub fn run(options: &Options) -> io::Result<ExitCode> {
     let programs = &options.common.programs;
     let bench = Bench::set(&Kind::ALL, programs);
-    // Threads inherit it: from here on this program, load and upstream included, is on one core.
+    // Threads inherit this: from here on, this program with its load and upstream runs on one core.
     sys::pin_to(LOAD_CORE)?;
     let upstream = Upstream::start()?;
     let cases = if options.case.is_empty() { &Case::ALL[..] } else { &options.case };
@@ -116,8 +116,8 @@ fn go(proxy: &Proxy, case: Case, length: Duration) -> io::Result<Sample> {
     Ok(sample)
 }
 
-/// Starts a proxy and tries it. One that cannot do a case is left out of it: not every version of
-/// each speaks everything.
+/// Starts a proxy and tries it. A proxy that cannot handle a case is omitted from it: not every
+/// version of each program speaks every protocol.
 fn start(plan: &Plan<'_>, case: Case) -> Option<Proxy> {
     let tried = plan.start().and_then(|proxy| go(&proxy, case, TRIAL).map(|_| proxy));
     let tell = |e: io::Error| not_available(&format!("{case}, {}", plan.kind), &e.to_string());

@@ -1,5 +1,5 @@
-//! The load of handshakes: clients that connect, shake hands by TLS 1.3 without resuming anything,
-//! and close.
+//! The handshake load: clients that connect, complete a TLS 1.3 handshake without resumption, and
+//! close.
 
 use super::load::Counts;
 use std::io;
@@ -10,12 +10,12 @@ use std::thread::{self, JoinHandle};
 use bywash_harness::client_socket;
 use bywash_harness::tls;
 
-/// Clients at once: enough that the proxy always has one to work on.
+/// Concurrent clients: enough that the proxy always has one to handle.
 const CLIENTS: usize = 8;
-/// Addresses they come from in turn: a closed connection keeps its port for a while.
+/// Source addresses, used in turn, because a closed connection occupies its port for a while.
 const SOURCES: usize = 64;
 
-/// A running load.
+/// A running handshake load.
 #[derive(Debug)]
 pub struct Handshakes {
     done: Arc<AtomicU64>,
@@ -24,7 +24,7 @@ pub struct Handshakes {
 }
 
 impl Handshakes {
-    /// Starts it against `port`, on the caller's core.
+    /// Starts the load against `port`, on the caller's core.
     pub fn start(port: u16) -> io::Result<Self> {
         let (done, stop) = (Arc::<AtomicU64>::default(), Arc::<AtomicBool>::default());
         let client = tls::Client::new()?;
@@ -42,12 +42,12 @@ impl Handshakes {
         Ok(Self { threads: threads.collect(), done, stop })
     }
 
-    /// The count at this moment; whatever goes wrong ends the load.
+    /// Returns the current counts. Any error ends the load.
     pub fn counts(&self) -> Counts {
         Counts { expected: self.done.load(Ordering::Relaxed), unexpected: 0, reopened: 0 }
     }
 
-    /// Ends it; the error that ended it before, if one did.
+    /// Stops the load. Returns the error that ended it earlier, if any.
     pub fn stop(self) -> io::Result<Counts> {
         let counts = self.counts();
         self.stop.store(true, Ordering::Relaxed);

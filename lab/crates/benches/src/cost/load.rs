@@ -1,5 +1,5 @@
-//! The load: one epoll thread, a closed loop of keep-alive connections in clear or by TLS, one
-//! request under way on each, every answer's status checked.
+//! The load: one epoll thread with a closed loop of keep-alive connections, plain-text or TLS. Each
+//! connection has one request in flight, and every response's status is checked.
 
 use super::CONNECTIONS;
 use std::io::{self, ErrorKind, Read, Write};
@@ -12,17 +12,17 @@ use bywash_harness::http::{self, Head, message_length};
 use bywash_harness::sys::Epoll;
 use bywash_harness::tls::{self, MaybeTlsStream};
 
-/// How often the thread looks whether it is to end.
+/// How often the thread checks whether to stop, in milliseconds.
 const LOOK: i32 = 100;
 
-/// What has come back so far.
+/// Counts of responses so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counts {
-    /// Answers with the status that was expected.
+    /// Responses with the expected status.
     pub expected: u64,
-    /// Answers with another status, and requests whose connection ended without one.
+    /// Responses with another status, and requests whose connection ended without a response.
     pub unexpected: u64,
-    /// Connections opened again because the proxy had closed them after an answer.
+    /// Connections opened again because the proxy had closed them after a response.
     pub reopened: u64,
 }
 
@@ -33,7 +33,7 @@ struct Counters {
     reopened: AtomicU64,
 }
 
-/// A running load.
+/// A running closed-loop load.
 #[derive(Debug)]
 pub struct Load {
     counters: Arc<Counters>,
@@ -42,12 +42,12 @@ pub struct Load {
 }
 
 impl Load {
-    /// Starts it in clear against `port`, on the caller's core.
+    /// Starts a plain-text load against `port`, on the caller's core.
     pub fn start(port: u16, status: &'static str) -> Self {
         Self::start_at(Target { port, tls: None }, status)
     }
 
-    /// Starts it by TLS.
+    /// Starts a TLS load against `port`, on the caller's core.
     pub fn start_tls(port: u16, status: &'static str, tls: tls::Client) -> Self {
         Self::start_at(Target { port, tls: Some(tls) }, status)
     }
@@ -59,7 +59,7 @@ impl Load {
         Self { counters, stop, thread }
     }
 
-    /// The counts at this moment.
+    /// Returns the current counts.
     pub fn counts(&self) -> Counts {
         let Counters { expected, unexpected, reopened } = &*self.counters;
         let [expected, unexpected, reopened] =
@@ -67,7 +67,7 @@ impl Load {
         Counts { expected, unexpected, reopened }
     }
 
-    /// Ends it; the error that ended it before, if one did.
+    /// Stops the load. Returns the error that ended it earlier, if any.
     pub fn stop(self) -> io::Result<Counts> {
         let counts = self.counts();
         self.stop.store(true, Ordering::Relaxed);
@@ -76,7 +76,7 @@ impl Load {
     }
 }
 
-/// Where to, and how.
+/// The target of the load.
 #[derive(Debug)]
 struct Target {
     port: u16,
@@ -126,15 +126,15 @@ fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
-/// What one readiness of a connection came to.
+/// The result of handling one connection's readiness.
 #[derive(Debug, PartialEq, Eq)]
 enum ReadyOutcome {
-    /// The answer is not complete.
+    /// The response is not complete.
     Waiting,
-    /// An answer with this status; the next request, if there can be one, is on its way.
+    /// A response with this status. The next request, if the connection allows one, has been sent.
     Answered([u8; 3]),
-    /// The connection has ended: with its request unanswered, unless the answer before had
-    /// announced it.
+    /// The connection has ended. `in_request` means that its request is unanswered and the previous
+    /// response did not announce the close.
     Ended { in_request: bool },
 }
 
@@ -145,14 +145,14 @@ struct Client {
     last: Shape,
 }
 
-/// What one answer was like. The next one is almost always the same in all three, and a head of
-/// the same length with a body of the same length need not be parsed again: the load must not
-/// become the limit by its own user time.
+/// The lengths of a response. The next response almost always has the same lengths, and a head and
+/// body of known lengths need no parsing. This keeps the load's own CPU time from becoming the
+/// bottleneck.
 #[derive(Debug, Clone, Copy, Default)]
 struct Shape {
     head: usize,
     total: usize,
-    /// It said `Connection: close`.
+    /// Whether the response had `Connection: close`.
     closing: bool,
 }
 
@@ -161,7 +161,7 @@ impl Shape {
         self.total > 0 && bytes.len() == self.total && bytes[..self.head].ends_with(b"\r\n\r\n")
     }
 
-    /// The shape of the answer in `bytes`; `None` until it is complete.
+    /// Returns the shape of the response in `bytes`; `None` until it is complete.
     fn of(bytes: &[u8]) -> Option<Self> {
         let head = Head::parse(bytes)?;
         let total = message_length(&head, bytes)?;
@@ -198,7 +198,7 @@ impl Client {
             self.last = shape;
         }
         let status = status(&self.unread);
-        self.unread.clear(); // one request under way, so nothing can follow its answer
+        self.unread.clear(); // one request in flight, so nothing can follow its response
         if !self.last.closing {
             self.ask()?;
         }
@@ -206,7 +206,7 @@ impl Client {
     }
 }
 
-/// The digits after `HTTP/1.1 `.
+/// Returns the digits after `HTTP/1.1 `.
 fn status(answer: &[u8]) -> [u8; 3] {
     answer.get(9..12).and_then(|digits| digits.try_into().ok()).unwrap_or_default()
 }

@@ -1,10 +1,13 @@
-//! What a request costs in CPU time, beside peers in the same run.
+//! The CPU time of a request, compared with peers in the same run.
 //!
-//! Each proxy has one worker confined to core 0; the load and the upstream share core 1. A closed
-//! loop of [`CONNECTIONS`] keep-alive connections keeps the proxy as busy as the load can; HTTP/2
-//! is loaded by `h2load`, handshakes by clients that do nothing else. Counted are the proxy's user and system time from `/proc` over the requests answered meanwhile, which,
-//! unlike requests per second, does not depend on how fast the load side is. CPU per request falls
-//! as a proxy finds more sockets ready at each wake-up: compare within a table only.
+//! Each proxy has one worker pinned to core 0; the load and the upstream share core 1. A closed
+//! loop of [`CONNECTIONS`] keep-alive connections keeps the proxy as busy as the load can. HTTP/2
+//! is loaded by `h2load`, and handshakes by clients that do nothing else.
+//!
+//! The result is the proxy's user and system time from `/proc`, divided by the requests answered
+//! meanwhile. Unlike requests per second, this does not depend on how fast the load side is. CPU
+//! time per request falls when a proxy finds more sockets ready at each wake-up, so compare values
+//! within one table only.
 
 pub mod cpu;
 pub mod h2load;
@@ -18,32 +21,32 @@ use std::fmt;
 
 use bywash_harness::peer::{Front, Kind, Task};
 
-/// Connections of the load; each has one request under way.
+/// Connections of the load, each with one request in flight.
 pub const CONNECTIONS: usize = 64;
 
-/// A kind of work to be paid for.
+/// A kind of work whose CPU time is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Case {
-    /// Every request goes upstream at once.
+    /// Forward every request upstream at once
     Proxied,
-    /// Every request waits in the queue first: a quarter as many slots as connections.
+    /// Queue every request first: a quarter as many slots as connections
     Queued,
-    /// Every request is answered 503 with `Retry-After`.
+    /// Answer every request with 503 and `Retry-After`
     Refused,
-    /// Proxied, from HTTP/2 in clear: 16 connections of 8 streams.
+    /// Forward requests from HTTP/2 without TLS: 16 connections of 8 streams
     Http2,
-    /// Proxied, by TLS on connections that stay.
+    /// Forward requests from TLS on keep-alive connections
     Tls,
-    /// A whole TLS 1.3 handshake, and nothing else; one of these is a request in the tables.
+    /// Full TLS 1.3 handshakes and nothing else; each counts as a request in the tables
     Handshake,
 }
 
 impl Case {
-    /// All, in the order of the report.
+    /// All cases, in the order of the report.
     pub const ALL: [Self; 6] =
         [Self::Proxied, Self::Queued, Self::Refused, Self::Http2, Self::Tls, Self::Handshake];
 
-    /// What the proxy is configured for.
+    /// Returns the work that the proxy is configured for.
     pub fn task(self) -> Task {
         match self {
             Self::Proxied | Self::Http2 | Self::Tls | Self::Handshake => {
@@ -54,7 +57,7 @@ impl Case {
         }
     }
 
-    /// What its clients speak.
+    /// Returns the protocol of the clients.
     pub fn front(self) -> Front {
         match self {
             Self::Proxied | Self::Queued | Self::Refused => Front::Http1,
@@ -63,7 +66,7 @@ impl Case {
         }
     }
 
-    /// The status of a correct answer.
+    /// Returns the status of a correct response.
     pub fn status(self) -> &'static str {
         match self {
             Self::Proxied | Self::Queued | Self::Http2 | Self::Tls | Self::Handshake => "200",
@@ -71,7 +74,7 @@ impl Case {
         }
     }
 
-    /// nginx cannot queue.
+    /// Returns whether `kind` supports this case: nginx cannot queue.
     pub fn suits(self, kind: Kind) -> bool {
         !(self == Self::Queued && kind == Kind::Nginx)
     }

@@ -1,10 +1,10 @@
-//! How far the numbers can be trusted.
+//! An estimate of how far the numbers can be trusted.
 
 use super::round::Sample;
 use super::series::Series;
 use std::fmt;
 
-/// The worst of all rounds.
+/// The worst values of all rounds.
 #[derive(Debug, Default)]
 pub struct Noise {
     widest: f64,
@@ -14,12 +14,12 @@ pub struct Noise {
 }
 
 impl Noise {
-    /// Extremes further apart than this share of the median are called wide.
+    /// Extremes further apart than this fraction of the median count as wide.
     const WIDE: f64 = 0.1;
-    /// A proxy that was less busy waited for the load side.
+    /// A proxy less busy than this fraction of its core waited for the load side.
     const IDLE: f64 = 0.95;
 
-    /// Takes the rounds of `series` into account.
+    /// Includes the rounds of `series`.
     pub fn add(&mut self, series: &Series) {
         let cpu = series.spread(Sample::cpu_us);
         self.widest = cpu.map_or(self.widest, |spread| self.widest.max(spread.width()));

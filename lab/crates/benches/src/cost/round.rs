@@ -1,4 +1,5 @@
-//! One proxy under load for some seconds: what it used and what it answered.
+//! One proxy under load for some seconds: the CPU time that it used and the requests that it
+//! answered.
 
 use super::handshake::Handshakes;
 use super::load::{Counts, Load};
@@ -16,12 +17,12 @@ use bywash_harness::tls;
 
 /// Time for connections to open and caches to fill.
 const WARM_UP: Duration = Duration::from_millis(500);
-/// Time for a proxy to act on what it was sent.
+/// Time for a proxy to act on the bytes that it was sent.
 const SETTLE: Duration = Duration::from_millis(100);
-/// More wrong answers than this share, and the round measured something else.
+/// Maximum fraction of wrong responses. With more, the round did not measure its case.
 const TOLERATED: f64 = 0.001;
 
-/// Where the clocks stood at a moment.
+/// The clocks at one moment.
 #[derive(Debug, Clone, Copy)]
 struct Reading {
     at: Instant,
@@ -39,37 +40,38 @@ impl Reading {
     }
 }
 
-/// What a round came to, per request where it says so.
+/// The result of a round.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample {
-    /// Requests answered.
+    /// Number of answered requests.
     pub requests: u64,
-    /// Length of the round.
+    /// Length of the round, in seconds.
     pub seconds: f64,
-    /// User time per request.
+    /// User time per request, in µs.
     pub user_us: f64,
-    /// System time per request.
+    /// System time per request, in µs.
     pub system_us: f64,
-    /// Share of the machine's time that the hypervisor gave to others.
+    /// Fraction of the machine's time that the hypervisor gave to other guests.
     pub stolen: f64,
-    /// Share of the machine's time that went to processes other than the proxy and this program.
+    /// Fraction of the machine's time in processes other than the proxy and this program.
     pub others: f64,
-    /// Connections the proxy closed and the load opened again.
+    /// Connections that the proxy closed and the load opened again.
     pub reopened: u64,
 }
 
 impl Sample {
-    /// CPU time per request.
+    /// Returns the CPU time per request, in µs.
     pub fn cpu_us(&self) -> f64 {
         self.user_us + self.system_us
     }
 
-    /// Requests per second.
+    /// Returns the requests per second.
     pub fn rate(&self) -> f64 {
         self.requests as f64 / self.seconds
     }
 
-    /// Share of its core that the proxy used: below about 0.95 the load side was the limit.
+    /// Returns the fraction of its core that the proxy used. Below about 0.95, the load side was
+    /// the bottleneck.
     pub fn busy(&self) -> f64 {
         self.rate() * self.cpu_us() / 1e6
     }
@@ -95,7 +97,7 @@ fn spent(start: CpuTicks, end: CpuTicks) -> u64 {
     (end.user + end.system) - (start.user + start.system)
 }
 
-/// Loads `proxy` for `length` after a warm-up; an error if it answers otherwise than expected.
+/// Loads `proxy` for `length` after a warm-up. Fails if it gives too many unexpected responses.
 pub fn run(proxy: &Proxy, case: Case, length: Duration) -> io::Result<Sample> {
     let port = proxy.port();
     let (sample, counts) = match case {
@@ -128,7 +130,7 @@ pub fn run(proxy: &Proxy, case: Case, length: Duration) -> io::Result<Sample> {
     Ok(sample)
 }
 
-/// What happens in `length` after a warm-up, of a load that can be counted meanwhile.
+/// Samples `length` after a warm-up, with a load that can be counted while it runs.
 fn watch(proxy: &Proxy, length: Duration, counts: impl Fn() -> Counts) -> io::Result<Sample> {
     thread::sleep(WARM_UP);
     let (start, before) = (Reading::take(proxy)?, counts());
@@ -142,16 +144,17 @@ fn share_wrong(counts: &Counts) -> f64 {
     counts.unexpected as f64 / (counts.expected + counts.unexpected).max(1) as f64
 }
 
-/// Keeps the product refusing: one request holds its only slot, one fills its queue.
+/// Requests that make bywash refuse: one holds its only slot, one fills its queue.
 #[derive(Debug)]
 pub struct Overload {
     running: TcpStream,
-    /// May be pushed out by the load, one of whose requests then waits in its place.
+    /// The queued request. The load may evict it; then one of the load's requests waits in its
+    /// place.
     _waiting: TcpStream,
 }
 
 impl Overload {
-    /// Overloads `proxy` if refusing is what `case` wants and overload is what makes it refuse.
+    /// Overloads `proxy` if `case` is about refusals and the program refuses only in overload.
     pub fn impose(proxy: &Proxy, case: Case) -> io::Result<Option<Self>> {
         if (proxy.kind(), case) != (Kind::Bywash, Case::Refused) {
             return Ok(None);
@@ -162,7 +165,7 @@ impl Overload {
         Ok(Some(overload))
     }
 
-    /// An error if the slot was lost, by an answer or the end of the connection.
+    /// Fails if the slot was lost, by a response or the end of the connection.
     pub fn check(&self) -> io::Result<()> {
         let mut running = &self.running;
         match running.read(&mut [0; 256]) {
@@ -202,7 +205,7 @@ mod tests {
         assert!((sample.cpu_us() - 80.0 * tick / 1000.0).abs() < 1e-9);
         assert!((sample.user_us / sample.system_us - 20.0 / 60.0).abs() < 1e-9);
         assert!((sample.stolen - 0.05).abs() < 1e-9);
-        // The machine worked 240 ticks of 400; 80 for the proxy, 60 for this program.
+        // The machine worked 240 ticks of 400: 80 for the proxy and 60 for this program.
         assert!((sample.others - 0.25).abs() < 1e-9);
     }
 

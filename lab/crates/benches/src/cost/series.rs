@@ -1,4 +1,4 @@
-//! The rounds of one proxy in one case, and its ratio to the peer it is judged by.
+//! The rounds of one proxy in one case, and its ratio to HAProxy, the peer it is compared with.
 
 use super::Case;
 use super::round::Sample;
@@ -11,21 +11,22 @@ use serde_json::{Value, json};
 pub struct Series {
     /// The proxy.
     pub kind: Kind,
-    /// In the order of the rounds, which is the same for all proxies of a case.
+    /// Samples in the order of the rounds, which is the same for all proxies of a case.
     pub samples: Vec<Sample>,
 }
 
-/// CPU per request relative to HAProxy's in the same run, in two ways that should agree.
+/// CPU time per request relative to HAProxy's in the same run, computed in two ways that should
+/// agree.
 #[derive(Debug, Clone, Copy)]
 pub struct Ratio {
-    /// Of the two medians.
+    /// Ratio of the two medians.
     pub of_medians: f64,
-    /// Of each round; a disturbance that lasts for a round cancels out.
+    /// Spread of each round's ratio. A disturbance that lasts for a whole round cancels out.
     pub per_round: Spread,
 }
 
 impl Series {
-    /// The cells of a row, in the order of [`Series::cells`]; the first two are words.
+    /// Headers for [`Series::cells`]; the first two columns are words.
     pub const HEAD: [&str; 9] = [
         "case",
         "proxy",
@@ -38,12 +39,12 @@ impl Series {
         "per round",
     ];
 
-    /// The spread over rounds of a quantity.
+    /// Returns the spread of a quantity over the rounds.
     pub fn spread(&self, quantity: impl Fn(&Sample) -> f64) -> Option<Spread> {
         Spread::of(self.samples.iter().map(quantity))
     }
 
-    /// `None` without rounds, or without HAProxy.
+    /// Returns the ratio to HAProxy; `None` without rounds or without HAProxy.
     pub fn ratio(&self, haproxy: Option<&Self>) -> Option<Ratio> {
         let haproxy = haproxy?;
         let medians = [self, haproxy].map(|series| series.spread(Sample::cpu_us));
@@ -53,7 +54,7 @@ impl Series {
         Some(Ratio { of_medians: own.median / peer.median, per_round })
     }
 
-    /// One row of a table.
+    /// Formats one row of a table.
     pub fn cells(&self, case: Case, haproxy: Option<&Self>) -> Vec<String> {
         let show = |decimals: usize, quantity: fn(&Sample) -> f64| {
             self.spread(quantity).map_or("-".into(), |spread| spread.show(decimals))
@@ -72,7 +73,7 @@ impl Series {
         ]
     }
 
-    /// For a report's file.
+    /// Returns the JSON for the report's file.
     pub fn json(&self, haproxy: Option<&Self>) -> Value {
         let ratio = self.ratio(haproxy);
         let rounds: Vec<Value> = self.samples.iter().map(sample_json).collect();

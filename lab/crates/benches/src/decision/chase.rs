@@ -1,10 +1,10 @@
-//! The reference: what a load costs that must wait for the one before.
+//! The reference: the cost of a memory load that depends on the previous one.
 
 use super::{BATCH, Cost, Stopwatch};
 use bywash_harness::splitmix64::SplitMix64;
 use std::hint;
 
-/// One cache line that says where the next is.
+/// One cache line with the index of the next.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Line {
@@ -19,7 +19,7 @@ struct PointerChase {
 }
 
 impl PointerChase {
-    /// One cycle through all lines (Sattolo's shuffle).
+    /// Creates one cycle through all lines (Sattolo's shuffle).
     fn new(lines: u32, rng: &mut SplitMix64) -> Self {
         let mut order: Vec<u32> = (0..lines).collect();
         for i in (1..lines as usize).rev() {
@@ -36,7 +36,7 @@ impl PointerChase {
     }
 }
 
-/// One load from an array of so many cache lines.
+/// Measures one load from an array of this many cache lines.
 pub fn load(watch: &Stopwatch, lines: u32) -> Cost {
     let mut chase = PointerChase::new(lines, &mut SplitMix64::new(1));
     watch.measure(&mut chase, |_| (), |chase, ()| chase.run_batch(), |_, ()| ())

@@ -1,11 +1,11 @@
-//! An allocator that counts how often it is asked; a program that wants the count makes it its
-//! global allocator.
+//! An allocator that counts allocations. A program that wants the count installs it as its global
+//! allocator.
 #![allow(unsafe_code, reason = "counting allocations takes an allocator")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// The system's allocator, and how often each thread has asked it for memory.
+/// The system allocator, with a count of allocations per thread.
 #[derive(Debug)]
 pub struct Counting;
 
@@ -13,18 +13,18 @@ thread_local! {
     static ASKED: Cell<u64> = const { Cell::new(0) };
 }
 
-/// How often this thread has asked for memory; zero for ever unless [`Counting`] is installed.
+/// Returns the number of allocations by this thread; always zero unless [`Counting`] is installed.
 pub fn asked() -> u64 {
     ASKED.get()
 }
 
 fn count() {
-    // A thread that is ending has no counter any more, and nobody reads it.
+    // A thread that is ending has no counter any more, and nothing reads it.
     let _ = ASKED.try_with(|asked| asked.set(asked.get() + 1));
 }
 
-// SAFETY: every call is handed on unchanged to the system's allocator, which keeps the contract;
-// the counter is a plain cell without a destructor, so counting neither allocates nor unwinds.
+// SAFETY: every call is forwarded unchanged to the system allocator, which keeps the contract. The
+// counter is a plain cell without a destructor, so counting neither allocates nor unwinds.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();

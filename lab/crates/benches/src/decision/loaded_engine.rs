@@ -1,7 +1,8 @@
 //! An engine with a full queue, and the driver's side of it.
 //!
-//! Half of those who wait are new, a quarter are sessions in progress, a quarter are transactions
-//! of proven sessions. Numbers are given as a slab gives them: the one that was freed last first.
+//! Half of the waiting requests are from new clients, a quarter from sessions in progress, and a
+//! quarter are transactions of proven sessions. Request numbers are allocated as by a slab: the
+//! most recently freed one first.
 
 use std::array;
 
@@ -17,15 +18,15 @@ use bywash_units::{Share, Span, Time, Utility};
 const BROWSE: ClassId = ClassId(0);
 const PAY: ClassId = ClassId(1);
 
-/// Longer than the threshold of the detector where services take no time: whoever waited through it
-/// makes it overload.
+/// Longer than the threshold of the overload detector with services that take no time. Requests
+/// that wait this long cause overload.
 const LONG: Span = Span::from_millis(25);
-/// So patient that nobody is presumed gone in as many batches as there are.
+/// Patience so long that no client is presumed gone within all batches.
 const PATIENCE: &str = "1h";
 
-/// Orders before anything is measured.
+/// Orders before the measurement.
 const LESSONS: u64 = 100;
-/// What requests are worth is computed so rarely that no median holds it.
+/// Interval at which request values are computed: so rare that no median includes it.
 const SELDOM: Span = Span::from_secs(10_000);
 
 fn classes(site: Site) -> Vec<Class> {
@@ -45,7 +46,7 @@ fn classes(site: Site) -> Vec<Class> {
     two.into_iter().cycle().take(count).collect()
 }
 
-/// A batch: a request under a number, each.
+/// A batch of requests, each with its number.
 pub type Batch = [(RequestId, Request); BATCH];
 
 /// An engine with one slot, which is taken, and a full queue.
@@ -56,17 +57,17 @@ pub struct LoadedEngine {
     rng: SplitMix64,
     sessions: u64,
     actions: Vec<Action>,
-    /// By number: what was last asked under it.
+    /// The last request of each number, indexed by number.
     requests: Vec<Request>,
     waiting: Vec<RequestId>,
-    /// By number: its index in `waiting`.
+    /// The index in `waiting` of each number, indexed by number.
     positions: Vec<u32>,
     running: RequestId,
     free: Vec<RequestId>,
 }
 
 impl LoadedEngine {
-    /// So many wait, and no more may.
+    /// Creates an engine with `waiting` requests in its queue, which is then full.
     pub fn new(case: PolicyCase, waiting: u32) -> Self {
         let sessions = waiting.min(SESSIONS);
         let ttl = Span::from_secs(100 * 365 * 86_400);
@@ -101,7 +102,8 @@ impl LoadedEngine {
         }
     }
 
-    /// Of every class that there may be one runs: room for what is known of it is made then.
+    /// Runs one request of each possible class, so that memory for class statistics is allocated
+    /// before the measurement.
     fn meet_classes(&mut self) {
         if self.case.site == Site::Small {
             return;
@@ -114,7 +116,7 @@ impl LoadedEngine {
         }
     }
 
-    /// So much is bought that whoever ranks by worth knows what it is.
+    /// Completes enough orders that policies which rank by value know the values.
     fn learn(&mut self) {
         for session in 0..LESSONS {
             let session = SessionKey(spread(session));
@@ -141,7 +143,8 @@ impl LoadedEngine {
         }
         let first = self.stranger();
         self.enter(first);
-        // Every second is new; `engine` has made queues by class as long as this fills them.
+        // Every second client is new. `engine` has sized the per-class queues so that this fills
+        // them.
         for i in 0..waiting {
             let request = if i % 2 == 0 { self.stranger() } else { self.known(i % 4 == 1) };
             self.enter(request);
@@ -152,7 +155,7 @@ impl LoadedEngine {
         assert_eq!(self.waiting.len(), waiting as usize, "{}: the queue is not full", self.case);
     }
 
-    /// A first request, under a session that is made up.
+    /// Creates the first request of a new client, under an invented session.
     fn stranger(&mut self) -> Request {
         let [session, address, attempt] = array::from_fn(|_| self.rng.next());
         let class = self.any(BROWSE);
@@ -164,7 +167,7 @@ impl LoadedEngine {
         }
     }
 
-    /// A request of a session that was served before.
+    /// Creates a request of a session that has been served.
     fn known(&mut self, pays: bool) -> Request {
         let session = SessionKey(spread(self.rng.below(self.sessions)));
         let class = self.any(if pays { PAY } else { BROWSE });
@@ -172,19 +175,19 @@ impl LoadedEngine {
         Request { session: Some(session), attempt, ..Request::of(class) }
     }
 
-    /// Any class that is as this one.
+    /// Returns a random class of the same tier as `class`.
     fn any(&mut self, class: ClassId) -> ClassId {
         let alike = if self.case.site == Site::Small { 1 } else { ClassSet::MOST as u64 / 2 };
         ClassId(class.0 + 2 * self.rng.below(alike) as u8)
     }
 
-    /// Says `event` and keeps the books; not for what is measured.
+    /// Sends `event` to the engine and updates the queue's state here; not for measured code.
     fn notify(&mut self, event: Event) {
         self.engine.on_event(self.now, event, &mut self.actions);
         self.settle();
     }
 
-    /// Does what the engine has ordered.
+    /// Applies the engine's actions.
     fn settle(&mut self) {
         for i in 0..self.actions.len() {
             match self.actions[i] {
@@ -231,20 +234,21 @@ impl LoadedEngine {
         self.notify(Event::Arrived { id, request });
     }
 
-    /// Before a batch: in overload, all have waited long; otherwise no time has passed.
+    /// Prepares a batch. In overload, it moves the clock so that all requests have waited long;
+    /// otherwise no time passes.
     pub fn prepare(&mut self) {
         if self.case.overloaded {
             self.now = self.now + LONG;
         }
     }
 
-    /// Requests of sessions in progress, about to come.
+    /// Creates a batch of new requests of sessions in progress.
     pub fn newcomers(&mut self) -> Batch {
         self.prepare();
         array::from_fn(|_| (self.number(), self.known(false)))
     }
 
-    /// They come.
+    /// Sends the arrivals of a batch; this is measured.
     pub fn arrive(&mut self, batch: &Batch) {
         for (id, request) in *batch {
             let event = Event::Arrived { id, request };
@@ -252,7 +256,8 @@ impl LoadedEngine {
         }
     }
 
-    /// Those who came leave, and as many as were pushed out come again, new ones.
+    /// Removes the batch's requests that were queued, and adds as many from new clients, in place
+    /// of those evicted.
     pub fn replace_by_new(&mut self, batch: &Batch) {
         for (id, request) in *batch {
             self.enqueue(id, request);
@@ -269,7 +274,8 @@ impl LoadedEngine {
         }
     }
 
-    /// As many requests as a batch has, one after the other, finish and let the next start.
+    /// Finishes as many requests as a batch has, one after the other, each of which starts the
+    /// next; this is measured.
     pub fn turn_over(&mut self) {
         let mut id = self.running;
         for _ in 0..BATCH {
@@ -281,7 +287,7 @@ impl LoadedEngine {
         }
     }
 
-    /// As many come as have started, the same requests under other numbers.
+    /// Adds as many requests as have started: the same ones, under other numbers.
     pub fn refill(&mut self) {
         let started: [RequestId; BATCH] = array::from_fn(|i| match self.actions.get(i) {
             Some(Action::Dispatch { id, .. }) => *id,
@@ -296,7 +302,7 @@ impl LoadedEngine {
         }
     }
 
-    /// Some of those who wait, from anywhere in the queue.
+    /// Picks a batch of waiting requests, from anywhere in the queue.
     pub fn leavers(&mut self) -> Batch {
         self.prepare();
         array::from_fn(|_| {
@@ -306,17 +312,18 @@ impl LoadedEngine {
         })
     }
 
-    /// Their clients leave.
+    /// Reports that the clients of a batch have left; this is measured.
     pub fn leave(&mut self, batch: &Batch) {
         for (id, _) in *batch {
             self.engine.on_event(self.now, Event::ClientGone { id }, &mut self.actions);
         }
     }
 
-    /// And come again.
+    /// Adds the requests of a batch again.
     ///
     /// # Panics
-    /// If the engine ordered anything when they left: they only waited.
+    ///
+    /// If the engine returned any action when their clients left: the requests only waited.
     pub fn come_back(&mut self, batch: &Batch) {
         assert!(self.actions.is_empty(), "a client that leaves the queue frees no slot");
         for (id, request) in *batch {
@@ -325,20 +332,20 @@ impl LoadedEngine {
         }
     }
 
-    /// How many wait.
+    /// Returns the number of waiting requests.
     pub fn waiting(&self) -> u32 {
         self.engine.status(self.now).waiting
     }
 }
 
-/// Session keys are keyed hashes: all 64 bits are in use.
+/// Spreads a number over 64 bits, because real session keys are keyed hashes that use all bits.
 const fn spread(number: u64) -> u64 {
     number.wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
 fn engine(case: PolicyCase, waiting: u32, options: Options) -> Engine {
     let policy = catalog::find(case.policy).expect("the policy is in the catalogue");
-    // As `fill` mixes them: every fourth request is a transaction.
+    // The same mix as in `fill`: every fourth request is a transaction.
     let transact = waiting / 4 + u32::from(waiting % 4 >= 2);
     let [capacity, browse, transact] =
         [waiting, waiting - transact, transact].map(|n| n.to_string());

@@ -1,18 +1,19 @@
-//! What one decision of the engine takes, and how that grows with the number that wait.
+//! The time of one decision of the engine, and how it grows with the number of waiting requests.
 //!
-//! An engine with one slot and a full queue is asked for one kind of decision in batches of
-//! [`BATCH`]; what a batch changed is put right between batches, unmeasured, so that each starts
-//! with the same queue. A batch is so short because the smallest queue must outlast it; the cost
-//! of reading the clock is measured on empty batches and taken off. Requests enter under numbers
-//! in random order, so that neighbours in the queue are no neighbours in memory, and as many
-//! sessions are known as requests wait (at most [`SESSIONS`]).
+//! An engine with one slot and a full queue makes one kind of decision in batches of [`BATCH`].
+//! Changes by a batch are undone between batches, unmeasured, so that each starts with the same
+//! queue. A batch is short because the smallest queue must outlast it. The cost of reading the
+//! clock is measured on empty batches and subtracted. Request numbers are in random order, so that
+//! neighbours in the queue are not neighbours in memory. As many sessions are known as requests
+//! wait (at most [`SESSIONS`]).
 //!
-//! Operations that are O(1) still take longer on a large queue, as what they touch is no longer
-//! in a cache. How much of the growth is that is told by [`chase`]: one load that depends on the
-//! one before, from an array of a cache line for each waiting request, in the same run.
+//! Operations in O(1) still take longer on a large queue, because the memory that they touch is no
+//! longer in a cache. [`chase`] measures that part of the growth: one load that depends on the
+//! previous one, from an array of one cache line per waiting request, in the same run.
 //!
-//! What is not a decision and is done between two of them is measured by itself: [`publish`]. So is what one
-//! decision in a second has to do besides, where a class can be stopped: [`publish::refresh`].
+//! Two further parts are measured separately. [`publish`] measures work between decisions.
+//! [`publish::refresh`] measures work that one decision per second does in addition if a class can
+//! be stopped.
 
 pub mod chase;
 pub mod counting;
@@ -30,35 +31,35 @@ use loaded_engine::LoadedEngine;
 
 /// Decisions in a batch.
 pub const BATCH: usize = 5;
-/// Sessions that are known at most.
+/// Maximum number of known sessions.
 pub const SESSIONS: u32 = 65_536;
 
-/// A policy in a state in which it decides differently.
+/// A policy with a load state and a site.
 #[derive(Clone, Copy, Debug)]
 pub struct PolicyCase {
-    /// Its name in the catalogue.
+    /// The policy's name in the catalogue.
     pub policy: &'static str,
-    /// Whether it is made to see overload.
+    /// Whether the engine is put into overload.
     pub overloaded: bool,
-    /// What it is asked about.
+    /// The classes of its requests.
     pub site: Site,
 }
 
-/// What classes there are.
+/// A set of classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Site {
-    /// Two.
+    /// Two classes.
     Small,
-    /// As many as there can be, of which every one waits.
+    /// The maximum number of classes, with waiting requests of each.
     Large,
-    /// The same, and any of them can be stopped. Nobody is: whoever runs has just begun. What it takes to ask
-    /// all classes what they promise, where that is needed, [`publish::ask`] tells.
+    /// The same classes, each of which can be stopped. No request is stopped, because the running
+    /// one has just begun. [`publish::ask`] measures the cost of comparing all classes for a stop.
     Stoppable,
 }
 
 impl PolicyCase {
-    /// Every policy of the catalogue; twice those that order otherwise in overload; and the first with many
-    /// classes.
+    /// Every policy of the catalogue. Those with another order in overload are included twice; the
+    /// first one also with many classes.
     pub const ALL: [Self; 9] = [
         Self { policy: "session-first", overloaded: false, site: Site::Small },
         Self { policy: "session-first", overloaded: true, site: Site::Small },
@@ -83,23 +84,23 @@ impl fmt::Display for PolicyCase {
     }
 }
 
-/// What the engine is asked to decide.
+/// A kind of decision.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
-    /// A request of a session in progress comes and the queue is full: a worse one is pushed out,
-    /// or, where a policy knows no worse, it is refused.
+    /// A request of a session in progress arrives at a full queue. A worse request is evicted; a
+    /// policy that knows none refuses the new one.
     Arrive,
-    /// A request is over: who is next?
+    /// A request has finished, and the next one is chosen.
     Next,
-    /// A client leaves whose request waits somewhere in the middle.
+    /// The client of a request somewhere in the queue leaves.
     Leave,
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 3] = [Self::Arrive, Self::Next, Self::Leave];
 
-    /// For a table.
+    /// Returns the name for a table.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Arrive => "arrive, queue full",
@@ -109,19 +110,19 @@ impl Kind {
     }
 }
 
-/// What one decision took.
+/// The cost of one decision.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost {
-    /// Nanoseconds per decision, median of the batches.
+    /// Nanoseconds per decision: the median over the batches.
     pub median: f64,
-    /// Nanoseconds per decision in the batch that only one in a hundred exceeds.
+    /// Nanoseconds per decision: the 99th percentile over the batches.
     pub p99: f64,
     /// Allocations in all batches together.
     pub allocations: u64,
 }
 
 impl Cost {
-    /// For a report's file.
+    /// Returns the JSON for a report's file.
     pub fn json(&self, waiting: u32) -> Value {
         let [median, p99] = [self.median, self.p99].map(|ns| (ns * 10.0).round() / 10.0);
         let allocations = self.allocations;
@@ -129,7 +130,7 @@ impl Cost {
     }
 }
 
-/// Times batches of [`BATCH`] and takes the clock's own cost off.
+/// A timer for batches of [`BATCH`] that subtracts the clock's own cost.
 #[derive(Debug)]
 pub struct Stopwatch {
     clock: f64,
@@ -137,7 +138,7 @@ pub struct Stopwatch {
 }
 
 impl Stopwatch {
-    /// For so many batches of each kind.
+    /// Creates a stopwatch for this many batches of each kind.
     pub fn new(batches: usize) -> Self {
         let mut watch = Self { clock: 0.0, batches };
         watch.clock =
@@ -145,12 +146,12 @@ impl Stopwatch {
         watch
     }
 
-    /// Nanoseconds that reading the clock twice takes.
+    /// Returns the nanoseconds that two reads of the clock take.
     pub const fn clock(&self) -> f64 {
         self.clock
     }
 
-    /// Runs `prepare`, `batch` and `restore` in turn; measures `batch` alone.
+    /// Runs `prepare`, `batch` and `restore` in turn, and measures only `batch`.
     pub fn measure<S, P>(
         &self,
         subject: &mut S,
@@ -174,7 +175,7 @@ impl Stopwatch {
         Cost { median: at(0.5), p99: at(0.99), allocations }
     }
 
-    /// What a decision of this kind takes in this engine.
+    /// Returns the time that a decision of this kind takes in this engine.
     pub fn decision(&self, loaded: &mut LoadedEngine, kind: Kind) -> Cost {
         match kind {
             Kind::Arrive => self.measure(

@@ -1,4 +1,5 @@
-//! What it takes to compute what requests are worth, every ten seconds, while everybody waits.
+//! The time to compute the values of requests, which happens every ten seconds while all requests
+//! wait.
 
 use std::array;
 use std::hint;
@@ -12,18 +13,17 @@ use bywash_units::{Span, Time, Utility};
 
 use bywash_harness::splitmix64::SplitMix64;
 
-/// So many classes; the last is as many as there can be.
+/// Numbers of classes; the last is the maximum.
 pub const CLASSES: [usize; 3] = [8, 32, ClassSet::MOST];
-/// Publications of each.
+/// Number of measurements of each kind.
 const ROUNDS: u64 = 101;
 
-/// Microseconds of one publication with each number of [`CLASSES`], the median.
+/// Returns the median microseconds of one publication for each number of [`CLASSES`].
 pub fn publish() -> [f64; CLASSES.len()] {
     array::from_fn(|size| with(CLASSES[size]))
 }
 
-/// Microseconds in which what is known of how long requests of one class take is brought up to date, the
-/// median.
+/// Returns the median microseconds to update the statistics of how long requests of one class take.
 pub fn refresh() -> f64 {
     let (mut survival, mut rng) = (Survival::default(), SplitMix64::new(1));
     let mut sample = Vec::new();
@@ -38,7 +38,8 @@ pub fn refresh() -> f64 {
     stats::percentile(&sample, 0.5).unwrap_or(f64::NAN)
 }
 
-/// Nanoseconds in which as many classes as there can be are asked what their requests promise, the median.
+/// Returns the median nanoseconds to query what the running requests of every class promise, with
+/// the maximum number of classes.
 pub fn ask() -> f64 {
     let (mut marginal, mut rng) = (Marginal::default(), SplitMix64::new(1));
     let classes = || (0..ClassSet::MOST as u8).map(ClassId);
@@ -57,11 +58,12 @@ pub fn ask() -> f64 {
     stats::percentile(&sample, 0.5).unwrap_or(f64::NAN)
 }
 
-/// Rules of the largest classifier: 64 classes with eight patterns each.
+/// Numbers of rules; the largest classifier has 64 classes with eight patterns each.
 pub const RULES: [usize; 3] = [8, 64, 512];
 
-/// Nanoseconds in which a request is classified with each number of [`RULES`], the median: of a path without
-/// parameters, of one that no rule is for, and of one whose class a parameter tells.
+/// Returns the median nanoseconds to classify a request for each number of [`RULES`]: a path
+/// without parameters, a path that no rule matches, and a request whose class depends on a
+/// parameter.
 pub fn classify() -> [[f64; 3]; RULES.len()] {
     RULES.map(|count| {
         let text = |at: usize| match at % 4 {
@@ -94,7 +96,7 @@ fn with(count: usize) -> f64 {
     let mut rng = SplitMix64::new(1);
     let mut sample = Vec::new();
     for round in 1..=ROUNDS {
-        // Everything leads to everything, so nothing is left out of the computation.
+        // All transitions occur, so no part of the computation is skipped.
         for class in 0..count {
             let mut next = || (0..count).map(|_| rng.below(1000) as f64).collect::<Vec<_>>();
             let visits = 600.0 * count as f64;
