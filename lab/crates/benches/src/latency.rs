@@ -1,7 +1,8 @@
-//! `cost latency`: what a proxy adds to the time of a request, at a load that it hardly notices.
+//! `cost latency`: the time that a proxy adds to a request, at a light load.
 //!
-//! The same open loop goes to the upstream itself and through each proxy, in turns that rotate
-//! from round to round. Added is the difference of a quantile to that of the direct way: most of
+//! The same open loop goes to the upstream directly and through each proxy, in turns that rotate
+//! from round to round. The added time is the difference of a quantile to the direct one. Most of
+//! either value is the wake-up time of a core, which depends on the machine.
 //! either is how long a core takes to wake up, which is the machine's.
 
 use bywash_harness::machine::{LOAD_CORE, PROXY_CORE};
@@ -18,7 +19,7 @@ use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// How long, how often and how much.
+/// Duration, number of rounds and rate
 #[derive(Debug, clap::Args)]
 pub struct Options {
     #[command(flatten)]
@@ -34,26 +35,26 @@ pub struct Options {
     rate: u32,
 }
 
-/// Connections that take turns: each is idle for a while between two requests, as real ones are.
+/// Connections used in turn. Each is idle for a while between two requests, as real ones are.
 const CONNECTIONS: usize = 16;
-/// The first part of a turn, in which caches fill, is left out.
+/// Start of a turn, in which caches fill; it is not counted.
 const WARM_UP: Duration = Duration::from_millis(500);
-/// Fewer answered than this share, and the turn measured something else.
+/// Minimum fraction of answered requests. With fewer, the turn did not measure latency.
 const ANSWERED: f64 = 0.999;
-/// An answer that takes longer is none.
+/// Time after which a request counts as unanswered.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// One target of the requests, and what its turns came to, in µs.
+/// A target of the requests with the results of its turns, in µs.
 struct Target {
     name: String,
     port: u16,
     p50: Vec<f64>,
     p99: Vec<f64>,
-    /// How late the load itself was, 99th percentile.
+    /// The load's own delay, 99th percentile.
     late: Vec<f64>,
 }
 
-/// Measures and prints.
+/// Measures all targets and publishes the report.
 pub fn run(options: &Options) -> io::Result<ExitCode> {
     let programs = &options.common.programs;
     let bench = Bench::set(&Kind::ALL, programs);
@@ -133,7 +134,7 @@ fn report(targets: &[Target], options: &Options) -> Report {
     Report { table, method: method(options), json, broken: Vec::new() }
 }
 
-/// Of a target that was measured in every round.
+/// Returns the spread over rounds of a target that was measured in every round.
 fn spread(times: &[f64]) -> Spread {
     Spread::of(times.iter().copied()).unwrap_or(Spread { min: 0.0, median: 0.0, max: 0.0 })
 }

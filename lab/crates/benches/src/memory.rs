@@ -1,10 +1,9 @@
-//! `cost memory`: what a proxy keeps for a connection that says nothing, and for a request that
-//! waits.
+//! `cost memory`: the memory that a proxy holds for an idle connection and for a waiting request.
 //!
-//! A program under test is started anew for each; its memory (PSS, `proc_pid_smaps(5)`) is read
-//! after a few requests and again with all connections, and the difference shared out. Afterwards
-//! the waiting requests are let go, and must all be answered: what was dropped would have cost
-//! nothing.
+//! The program under test is restarted for each measurement. Its memory (PSS, `proc_pid_smaps(5)`)
+//! is read after a few requests and again with all connections, and the difference is divided by
+//! the number of connections. Afterwards the waiting requests are released and must all be
+//! answered, because a dropped request would have cost nothing.
 
 use bywash_harness::client_socket;
 use bywash_harness::http;
@@ -23,7 +22,7 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How many.
+/// Number of connections and programs
 #[derive(Debug, clap::Args)]
 pub struct Options {
     #[command(flatten)]
@@ -36,42 +35,42 @@ pub struct Options {
     only: Vec<Kind>,
 }
 
-/// A proxy needs two descriptors for a request; some are for itself.
+/// Descriptors for the process itself; a proxy needs two for each request.
 const SPARE: u64 = 500;
-/// What the product may keep for an idle connection.
+/// Promised maximum of bywash's memory for an idle connection.
 const IDLE_MOST: f64 = 14.0 * 1024.0;
-/// What it may keep for a waiting request.
+/// Promised maximum of bywash's memory for a waiting request.
 const QUEUED_MOST: f64 = 18.0 * 1024.0;
 /// Requests before the first reading.
 const WARM_UP: usize = 100;
-/// Time for a proxy to deal with what it was sent.
+/// Time for a proxy to handle the bytes that it was sent.
 const SETTLE: Duration = Duration::from_secs(1);
-/// An answer that takes longer is none.
+/// Time after which a request counts as unanswered.
 const BOUND: Duration = Duration::from_secs(30);
 
-/// After so long no more are waited for.
+/// Time limit for all waiting requests together.
 const ALL_ANSWERED: Duration = Duration::from_secs(60);
 
-/// What one program came to.
+/// The result of one program.
 struct Row {
     kind: Kind,
     base: u64,
     /// Bytes per idle connection.
     idle: f64,
-    /// Of a program with a queue.
+    /// The result for waiting requests; `None` for a program without a queue.
     queued: Option<Queued>,
 }
 
 struct Queued {
     /// Bytes per waiting request.
     each: f64,
-    /// Waiting requests that were answered with 200 once they could be.
+    /// Waiting requests that were answered with 200 after the slot became free.
     answered: usize,
-    /// How long that took.
+    /// Time until they were answered.
     took: Duration,
 }
 
-/// Measures and prints.
+/// Measures all programs and publishes the report.
 pub fn run(options: &Options) -> io::Result<ExitCode> {
     let most = (sys::raise_descriptor_limit()?.saturating_sub(SPARE) / 2) as u32;
     let count = options.connections.min(most);
@@ -154,7 +153,7 @@ fn queued(proxy: &Proxy, upstream: &Upstream, count: u32) -> io::Result<Queued> 
     Ok(Queued { each, answered, took: start.elapsed() })
 }
 
-/// Memory after some requests, one after the other.
+/// Returns the memory after some sequential requests.
 fn warm(proxy: &Proxy) -> io::Result<u64> {
     let mut stream = connect(proxy, 0)?;
     for _ in 0..WARM_UP {
@@ -219,7 +218,7 @@ fn report(rows: &[Row], count: u32) -> Report {
     Report { table, method, json, broken: own.flat_map(|row| broken(row, count)).collect() }
 }
 
-/// What the product has promised and not kept.
+/// Returns the promises that bywash has broken.
 fn broken(row: &Row, count: u32) -> Vec<String> {
     let mut broken = Vec::new();
     let mut limit = |what: &str, bytes: f64, most: f64| {

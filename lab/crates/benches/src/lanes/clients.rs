@@ -1,4 +1,4 @@
-//! Elephants without end and ants by the clock.
+//! Elephants in a closed loop, and ants at fixed times.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -11,34 +11,35 @@ use bywash_harness::http;
 
 use super::Load;
 
-/// Who has waited so long has no answer.
+/// Maximum wait for a response.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Elephants fill the line before the first ant comes.
+/// Time in which elephants fill the line before the first ant.
 const HEAD_START: Duration = Duration::from_secs(2);
 
-/// Ants on a connection that has elephants as well.
+/// Ants on a connection that carries elephants as well.
 const PAIRS: usize = 5;
 
-/// Which server they ask, and in which words.
+/// A server and its protocol.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Server {
     pub(super) address: SocketAddr,
-    /// A request and a head before the answer's bytes, or one byte and none.
+    /// Whether to send HTTP requests and expect a head before the body. Otherwise a request is one
+    /// byte, and the response has no head.
     pub(super) speaks_http: bool,
 }
 
-/// What clients have seen of one run.
+/// The clients' results of one run.
 #[derive(Debug, Clone)]
 pub struct Seen {
-    /// Milliseconds from when each ant was due until it had its answer.
+    /// Milliseconds of each answered ant, from due to the complete response.
     pub ants: Vec<f64>,
-    /// Ants without an answer.
+    /// Ants without a response.
     pub failed: usize,
-    /// What elephants had while ants came: Mbit/s, all together.
+    /// Throughput of all elephants together while ants came, in Mbit/s.
     pub elephants: f64,
 }
 
-/// To be called where the clients are.
+/// Runs elephants and ants against `server`. Call it in the clients' network.
 pub(super) fn run(server: Server, elephants: usize, load: &Load) -> io::Result<Seen> {
     let begin = Instant::now() + HEAD_START;
     let end = begin + load.length;
@@ -66,7 +67,8 @@ pub(super) fn run(server: Server, elephants: usize, load: &Load) -> io::Result<S
     Ok(Seen { failed: all.len() - ants.len(), ants, elephants })
 }
 
-/// Elephants and ants in turn on one connection: the ants' milliseconds. The first pair only begins it.
+/// Requests elephants and ants in turn on one connection, and returns the ants' milliseconds. The
+/// first pair is a warm-up.
 pub(super) fn in_turn(server: Server, load: &Load) -> io::Result<Vec<f64>> {
     let mut connection = Connection::open(server)?;
     let (mut elephant, mut ant) = (vec![0; load.elephant_bytes], vec![0; load.ant_bytes]);
@@ -87,7 +89,7 @@ fn ant(server: Server, load: &Load) -> io::Result<()> {
     connection.reader.read_exact(&mut vec![0; load.ant_bytes])
 }
 
-/// Asks again and again, and counts what comes while ants do.
+/// Requests elephants in a loop, and counts the bytes that arrive while ants run.
 fn elephant(
     server: Server,
     (begin, end): (Instant, Instant),
@@ -127,7 +129,7 @@ impl Connection {
         Ok(Self { reader: BufReader::new(stream), speaks_http: server.speaks_http })
     }
 
-    /// Asks for `e` or `a`; the next that comes are the answer's bytes.
+    /// Sends a request for `e` or `a` and reads the head. The body's bytes follow.
     fn ask(&mut self, what: &str) -> io::Result<()> {
         if !self.speaks_http {
             return self.reader.get_mut().write_all(what.as_bytes());

@@ -1,7 +1,7 @@
-//! The gateway between the clients and an application, where the server's lanes and buckets are a rule's.
+//! The gateway as the server, whose lanes and buckets come from a throttle rule.
 //!
-//! The application is a plain one on the gateway's loopback: it answers `/e` with an elephant's bytes, `/a` with an
-//! ant's, as fast as they are taken.
+//! The application behind it is a plain one on the gateway's loopback. It answers `/e` with an
+//! elephant's bytes and `/a` with an ant's, as fast as they are read.
 
 use std::fs;
 use std::io::{self, Write};
@@ -16,16 +16,17 @@ use bywash_peer::{Kind, Running, Scratch};
 
 use super::{Load, Rates, ShapingMethod};
 
-/// In a network of its own every port is free.
+/// The gateway's address for clients. Every port is free in its network namespace.
 const CLIENTS: &str = "10.77.1.1:8080";
 const OPERATORS: u16 = 8081;
 const BOUND: Duration = Duration::from_secs(20);
 
-/// The gateway, and all that it needs. To be made, used and dropped where it is to be, by one thread: it ends with it.
+/// The gateway with everything that it needs. One thread must create, use and drop it, in the
+/// server's network. Dropping it ends the gateway.
 pub(super) struct Site {
     gateway: Running,
     method: ShapingMethod,
-    // Its file and its log are there.
+    // Contains the configuration and the log.
     _scratch: Scratch,
 }
 
@@ -59,7 +60,7 @@ impl Site {
         CLIENTS.parse().expect("the text is an address")
     }
 
-    /// Sees that elephants were held back as they were to be, and ends it.
+    /// Checks that the elephants were throttled as configured, and stops the gateway.
     pub(super) fn stop(mut self) -> io::Result<()> {
         let mut operators = TcpStream::connect(("127.0.0.1", OPERATORS))?;
         operators.write_all(http::get("/metrics").replace("bench.test", "127.0.0.1").as_bytes())?;
@@ -86,7 +87,8 @@ impl Site {
     }
 }
 
-/// Elephants may all run at once, and ants beside them: what is measured is the line.
+/// Returns the gateway's configuration. All elephants may run at once next to ants, because the
+/// line is measured, not the queue.
 fn configuration(method: ShapingMethod, load: &Load, application: SocketAddr) -> String {
     let rate = match method {
         ShapingMethod::Lane(rate) | ShapingMethod::Bucket(rate) => Some(rate),
@@ -105,14 +107,15 @@ fn configuration(method: ShapingMethod, load: &Load, application: SocketAddr) ->
     )
 }
 
-/// Serves until the process ends: a thread that waits for connections costs nothing.
+/// Starts the application and returns its address. It runs until the process ends: a thread that
+/// waits for connections costs nothing.
 fn application(load: &Load) -> io::Result<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
     let (elephant, ant) = (load.elephant_bytes, load.ant_bytes);
     thread::spawn(move || {
         for connection in listener.incoming().flatten() {
-            // Whoever has left gets no more; its error is of no interest.
+            // A client that has left gets no more bytes; its error does not matter.
             thread::spawn(move || serve(connection, elephant, ant));
         }
     });

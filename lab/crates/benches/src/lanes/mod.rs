@@ -1,11 +1,14 @@
-//! Do ants wait behind elephants on a line that is full, and what does each way to prevent it cost?
+//! A measurement of whether ants wait behind elephants on a full line, and of the cost of each way
+//! to prevent it.
 //!
-//! Three networks in a row: the server's, a router's, the clients'. The line is the router's way to the clients: so
-//! many bits, and a queue in front of it that drops what does not fit, as routers have. The server shapes its own way
-//! out, below that. Elephants ask again as soon as they have their answer; ants come at fixed moments, whatever becomes
-//! of those before, each on a connection of its own, and are timed from the moment they were due. Sockets are plain
-//! ones: what is measured is the kernel, not a server. Or the gateway is the server (`gateway.rs`): then it is all of
-//! it together.
+//! Three networks are in a row: the server's, a router's and the clients'. The line is the router's
+//! link to the clients. It has a bit rate, and a queue in front that drops packets when it is full,
+//! as routers have. The server shapes its own link to less than that.
+//!
+//! Elephants are requested again as soon as they are answered. Ants come at fixed times,
+//! independent of earlier ones, each on a new connection, and are timed from when they were due.
+//! The server uses plain sockets, because the kernel is measured. Alternatively the server is the
+//! gateway (`gateway.rs`), and then everything together is measured.
 
 mod clients;
 mod gateway;
@@ -23,50 +26,50 @@ use bywash_shaper::{BitRate, Bucket, Held, Plan, Shaper, Shaping};
 pub use clients::Seen;
 use clients::Server;
 
-/// What is on the way, and how much of it.
+/// The line and its traffic.
 #[derive(Debug, Clone)]
 pub struct Load {
-    /// Of the line.
+    /// Rate of the line.
     pub line: BitRate,
-    /// Bytes that wait in front of the line.
+    /// Bytes that may queue in front of the line.
     pub buffer: u32,
-    /// Connections that always want more.
+    /// Connections that always request more.
     pub elephants: usize,
-    /// Of an elephant's answer.
+    /// Size of an elephant's response.
     pub elephant_bytes: usize,
-    /// Ants a second.
+    /// Ants per second.
     pub ants: u32,
-    /// Of an ant's answer.
+    /// Size of an ant's response.
     pub ant_bytes: usize,
-    /// How long ants come.
+    /// Duration in which ants come.
     pub length: Duration,
 }
 
-/// How elephants are held back.
+/// A way to throttle elephants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShapingMethod {
-    /// There are none.
+    /// There are no elephants.
     NoElephants,
-    /// Not at all.
+    /// Elephants are not throttled.
     Unshaped,
-    /// A class of the device, with this ceiling for all of them.
+    /// Elephants have a class of the device, with this ceiling for all of them together.
     Lane(BitRate),
-    /// TCP's pacing, each connection.
+    /// Elephants have TCP pacing, with this rate per connection.
     Pacing(BitRate),
-    /// A bucket, which all share.
+    /// Elephants share a token bucket with this rate.
     Bucket(BitRate),
 }
 
-/// Of lanes: they share `total`, and of it elephants have `rate` in any case.
+/// The rates of lanes. All traffic shares `total`, of which elephants are guaranteed `rate`.
 #[derive(Debug, Clone, Copy)]
 pub struct Rates {
-    /// Of everything.
+    /// Maximum rate of all traffic.
     pub total: BitRate,
-    /// Of elephants.
+    /// Guaranteed rate of elephants.
     pub rate: BitRate,
 }
 
-/// One run of one way, with plain sockets, or this program as the gateway.
+/// Runs one method once. The server uses plain sockets, or is the gateway at `program`.
 pub fn run(
     method: ShapingMethod,
     load: &Load,
@@ -77,7 +80,8 @@ pub fn run(
     behind(method, load, rates, program, |server| clients::run(server, elephants, load))
 }
 
-/// Milliseconds of ants that come after an elephant on the same connection, on a line that is theirs.
+/// Returns the milliseconds of ants that follow an elephant on the same connection, with no other
+/// traffic on the line.
 pub fn after(
     method: ShapingMethod,
     load: &Load,
@@ -120,7 +124,7 @@ fn hold(method: ShapingMethod, Rates { total, rate }: Rates) -> io::Result<Optio
     Held::take(plan).map(Some).map_err(io::Error::other)
 }
 
-/// What the server holds elephants back with.
+/// The server's means of throttling elephants.
 #[derive(Debug)]
 enum ServerShaping {
     Nothing,
@@ -128,11 +132,11 @@ enum ServerShaping {
     Bucket(Mutex<Bucket>),
 }
 
-/// What leaves a bucket that was full.
+/// Bytes that a full bucket lets through at once.
 const BURST: u32 = 64 << 10;
 
 impl ServerShaping {
-    /// To be called where the server is.
+    /// Creates the means for `method`. Call it in the server's network.
     fn of(method: ShapingMethod) -> io::Result<Self> {
         let shaper = |pace, wanted: fn(Shaping) -> bool| {
             let shaper = Shaper::open(pace);
@@ -156,10 +160,10 @@ impl ServerShaping {
     }
 }
 
-/// The server's, the router's, the clients'.
+/// The networks of the server, the router and the clients.
 struct Networks {
     server: Namespace,
-    // Packets go through it.
+    // Packets are forwarded through it.
     _router: Namespace,
     clients: Namespace,
 }
@@ -171,7 +175,7 @@ impl Networks {
         clients.cable(("v0", "10.77.2.1/24"), &router, ("v1", "10.77.2.2/24"))?;
         server.run("ip route add default via 10.77.1.2")?;
         clients.run("ip route add default via 10.77.2.2")?;
-        // Of whoever writes, not of the machine.
+        // This setting is of the writer's network namespace, not of the machine.
         router.within(|| fs::write("/proc/sys/net/ipv4/ip_forward", "1"))?;
         let (line, buffer) = (load.line, load.buffer);
         router

@@ -1,4 +1,5 @@
-//! Answers a byte with an answer of its size: `e` for an elephant's, `a` for an ant's.
+//! A server that answers a byte with a response of its size: `e` for an elephant's, `a` for an
+//! ant's.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -11,11 +12,11 @@ use bywash_units::{Span, Time};
 
 use super::{Load, ServerShaping};
 
-/// Longer than anything here takes.
+/// Socket timeout, longer than any step of the measurement.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// What a program that streams writes at once.
+/// Bytes per write, as in a program that streams.
 const CHUNK: usize = 16 << 10;
-/// Ends the server.
+/// Byte with which the client stops the server.
 const STOP: u8 = b's';
 
 pub(super) struct Server {
@@ -23,7 +24,7 @@ pub(super) struct Server {
     accepting: JoinHandle<io::Result<()>>,
 }
 
-/// To be called where it is to listen.
+/// Starts the server. Call it in the network where it is to listen.
 pub(super) fn start(means: ServerShaping, load: &Load) -> io::Result<Server> {
     let listener = TcpListener::bind("10.77.1.1:0")?;
     let address = listener.local_addr()?;
@@ -31,12 +32,12 @@ pub(super) fn start(means: ServerShaping, load: &Load) -> io::Result<Server> {
     let accepting = thread::spawn(move || {
         loop {
             let (connection, peer) = listener.accept()?;
-            // Only we ourselves come from here, to say that it is over.
+            // Only `stop` connects from this address.
             if peer.ip() == address.ip() {
                 return Ok(());
             }
             let site = Arc::clone(&site);
-            // Whoever has left gets no more; its error is of no interest.
+            // A client that has left gets no more bytes; its error does not matter.
             thread::spawn(move || site.serve(connection));
         }
     });
@@ -48,7 +49,7 @@ impl Server {
         self.address
     }
 
-    /// To be called where it listens.
+    /// Stops the server. Call it in the network where it listens.
     pub(super) fn stop(self) -> io::Result<()> {
         TcpStream::connect(self.address)?.write_all(&[STOP])?;
         self.accepting.join().map_err(|_| io::Error::other("the server has panicked"))?

@@ -1,4 +1,5 @@
-//! Levels: what a pool's threads cost beside rayon's, and whether it keeps its goals on the processors that there are.
+//! The cost of a thread pool compared with rayon, and whether the pool meets its goals on the
+//! available processors.
 
 mod spawn;
 mod step;
@@ -11,15 +12,15 @@ pub use workload::{ClientsResult, Execution, Workload, ratios};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// Work for one processor, measured in rounds of arithmetic that no compiler leaves out.
+/// CPU work for one processor, counted in rounds of arithmetic that compilers do not remove.
 #[derive(Clone, Copy, Debug)]
 pub struct Burner {
     rounds_per_ms: f64,
 }
 
 impl Burner {
-    /// Finds out how many rounds take a millisecond here, alone: the fastest of several, as others may take the
-    /// processor meanwhile.
+    /// Measures how many rounds take a millisecond on an idle processor. The fastest of several
+    /// measurements counts, because other programs may take the processor meanwhile.
     pub fn calibrated() -> Self {
         const ROUNDS: u64 = 1_000_000;
         let once = || {
@@ -31,7 +32,7 @@ impl Burner {
         Self { rounds_per_ms: ROUNDS as f64 / (fastest.as_secs_f64() * 1e3) }
     }
 
-    /// Works for so many milliseconds of a processor.
+    /// Works for this many milliseconds of CPU time.
     pub fn work(self, milliseconds: f64) {
         burn((self.rounds_per_ms * milliseconds) as u64);
     }

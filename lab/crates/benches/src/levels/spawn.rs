@@ -1,7 +1,8 @@
-//! What it costs to spawn tasks and to join them, beside rayon in the same run.
+//! The cost to spawn and join tasks, compared with rayon in the same run.
 //!
-//! Empty tasks: what is left is the pool. Each kind is measured in rounds, ours and rayon's in turn, so that what else
-//! happens on the machine happens to both; the figure is the median of the rounds' ratios.
+//! Tasks are empty, so that only the pool is measured. Each kind is measured in rounds, the pool
+//! and rayon in turn, so that disturbances on the machine hit both. The result is the median of the
+//! rounds' ratios.
 
 use std::hint::black_box;
 use std::sync::mpsc;
@@ -10,22 +11,22 @@ use std::time::Instant;
 use bywash_harness::stats::Spread;
 use bywash_levels::{Level, Pool, Request};
 
-/// One kind of use.
+/// The cost of one kind of use.
 #[derive(Debug)]
 pub struct Cost {
-    /// What is done.
+    /// Description of the use.
     pub what: &'static str,
-    /// Nanoseconds of one, ours.
+    /// Nanoseconds of one use of the pool.
     pub ours: Spread,
-    /// Nanoseconds of one, rayon's.
+    /// Nanoseconds of one use of rayon.
     pub rayon: Spread,
-    /// Ours over rayon's.
+    /// Ratio of the pool's time to rayon's.
     pub ratio: Spread,
 }
 
 const TASKS: usize = 1000;
 
-/// All kinds, each in so many rounds.
+/// Measures all kinds of use, each in this many rounds.
 ///
 /// # Panics
 ///
@@ -120,12 +121,12 @@ fn rayon_scopes(times: usize) {
     }
 }
 
-/// A task that is only spawned and joined.
+/// Does nothing, so that a task is only spawned and joined.
 fn nothing(i: usize) {
     black_box(i);
 }
 
-/// Each of the two `times` times a round, with so many tasks each time.
+/// Compares two functions. Each runs `times` times per round, with `tasks` tasks each time.
 fn compare(
     what: &'static str,
     rounds: usize,
@@ -139,7 +140,7 @@ fn compare(
         run(times);
         begun.elapsed().as_nanos() as f64 / (times * tasks) as f64
     };
-    // Memory and threads are there then.
+    // Warm up: memory and threads exist afterwards.
     nanoseconds(&ours);
     nanoseconds(&rayon);
     let pairs: Vec<(f64, f64)> =

@@ -1,9 +1,9 @@
-//! A percentile goal across a step in load, on the processors that there are.
+//! A percentile goal across a step in load, on the available processors.
 //!
-//! Requests come at random times, whatever becomes of those before (an open load), at a rate that is below what the
-//! processors can do, then above it, then below it again. Every third is of the high level, whose 95th percentile is
-//! promised. With `share` above 1 the high level's own load exceeds the pool in the second phase: then the promise
-//! cannot be kept, and what is measured is how soon the pool says so.
+//! Requests arrive at random times, independent of earlier ones (an open load). The rate is below
+//! the processors' capacity, then above it, then below it again. A third of the requests are of the
+//! high level, whose 95th percentile is promised. If the high level's own load exceeds the pool in
+//! the second phase, the promise cannot be kept, and the result is how soon the pool reports that.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -13,48 +13,48 @@ use bywash_levels::{Goal, Level, Pool, Verdict};
 
 use super::Burner;
 
-/// What is played.
+/// Parameters of the experiment.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
-    /// Of which the load is so much.
+    /// Processors, to which the load is relative.
     pub processors: u32,
     /// Threads of the pool.
     pub threads: u32,
-    /// Mean work of a request, milliseconds.
+    /// Mean work of a request, in milliseconds.
     pub mean_ms: f64,
     /// Tasks of a request.
     pub tasks: usize,
-    /// Of all requests, those of the high level.
+    /// Fraction of requests of the high level.
     pub high: f64,
-    /// Load before and after the step, 1 is what the processors can just do.
+    /// Load before and after the step; 1 is the capacity of the processors.
     pub before: f64,
-    /// Load between.
+    /// Load during the step.
     pub between: f64,
-    /// The 95th percentile that is promised.
+    /// The promised 95th percentile.
     pub within: Duration,
-    /// How long each phase lasts.
+    /// Length of each phase.
     pub lasts: Duration,
 }
 
-/// What a phase came to.
+/// The result of a phase.
 #[derive(Clone, Debug)]
 pub struct Phase {
-    /// Its load.
+    /// Load of the phase.
     pub load: f64,
-    /// 95th percentile of the high level's requests that came in it, milliseconds.
+    /// 95th percentile of the high level's requests that arrived in the phase, in milliseconds.
     pub p95_ms: f64,
-    /// Mean of the low level's, milliseconds.
+    /// Mean of the low level's requests, in milliseconds.
     pub low_ms: f64,
-    /// When the pool first said that the goal cannot be reached, from the phase's beginning.
+    /// Time from the start of the phase until the pool first reported that the goal is infeasible.
     pub infeasible: Option<Duration>,
-    /// Requests of both levels that came.
+    /// Arrived requests of both levels.
     pub requests: usize,
 }
 
-/// Of one request: its phase, its level, its response time in seconds.
+/// One request: its phase, its level, its response time in seconds.
 type Answer = (usize, usize, f64);
 
-/// Plays the three phases.
+/// Runs the three phases.
 ///
 /// # Panics
 ///
@@ -112,7 +112,7 @@ pub fn steps(step: &Step, burner: Burner, seed: u64) -> Vec<Phase> {
     phases
 }
 
-/// A request that should have come at `due`, of a phase.
+/// Submits a request of `phase` that was due at `due`.
 fn hand_in(
     step: &Step,
     burner: Burner,
@@ -132,7 +132,7 @@ fn hand_in(
     handed_in.expect("the queues have room for all requests");
 }
 
-/// Sleeps until then, and looks from time to time.
+/// Sleeps until `due`, and calls `look` from time to time.
 fn wait_until(due: Instant, mut look: impl FnMut()) {
     const LOOK: Duration = Duration::from_millis(20);
     look();

@@ -1,11 +1,13 @@
-//! The ratio of two levels' response times under clients that ask again as soon as they are answered: the seed's way
-//! beside a pool that has the goal [paper 3.11].
+//! The ratio of two levels' response times under closed-loop clients: the paper's method compared
+//! with a pool that has the goal [paper 3.11].
 //!
-//! Clients are threads of this process. Each asks for one request after the other, of either level with even chance; a
-//! request is ten tasks, as the seed's with ten concepts, of a size drawn from an exponential distribution.
+//! Clients are threads of this process. Each sends one request after the other, of either level
+//! with equal probability. A request is ten tasks, like the paper's with ten concepts, of a size
+//! drawn from an exponential distribution.
 //!
-//! A client waits for its turn and has the tasks run itself, as the thread of a connection does, or submits them to the
-//! pool's threads. When a slot changes hands the first must be woken before the slot is of use; the second have only to
+//! A client either waits for its turn and runs the tasks itself, as a connection's thread does, or
+//! submits them to the pool's threads. When a slot changes hands, a waiting client must be woken
+//! before the slot is used. The pool's threads only look for the next task.
 //! look for more.
 
 use std::sync::mpsc;
@@ -16,57 +18,57 @@ use bywash_levels::{Builder, Goal, GoalStats, Level, Pool, Request};
 
 use super::Burner;
 
-/// Who runs a request.
+/// The thread that runs a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Execution {
-    /// Its client, when its turn comes.
+    /// Run it on the client's thread, when its turn comes
     Request,
-    /// The pool's threads.
+    /// Run it on the pool's threads
     Submit,
 }
 
-/// What is played.
+/// Parameters of the experiment.
 #[derive(Clone, Copy, Debug)]
 pub struct Workload {
     /// Threads of the pool that has the goal.
     pub threads: u32,
-    /// Who runs a request.
+    /// The thread that runs a request.
     pub execution: Execution,
-    /// Threads of a request of the high level.
+    /// Maximum threads of a request of the high level.
     pub most: u32,
-    /// Requests that run at a time in parity.
+    /// Concurrent requests in parity mode.
     pub concurrency: u32,
     /// Tasks of a request.
     pub tasks: usize,
-    /// Mean work of a request, milliseconds.
+    /// Mean work of a request, in milliseconds.
     pub mean_ms: f64,
-    /// Ratio wanted.
+    /// Promised ratio.
     pub target: f64,
-    /// How long each cell is measured.
+    /// Length of each measurement.
     pub lasts: Duration,
 }
 
-/// What a number of clients came to in one way.
+/// The result for a number of clients with one method.
 #[derive(Clone, Copy, Debug)]
 pub struct ClientsResult {
-    /// Mean response times of the high and the low level, seconds.
+    /// Mean response times of the high and the low level, in seconds.
     pub means: [f64; 2],
-    /// Standard deviation over mean, of both.
+    /// Standard deviation divided by the mean, of both levels.
     pub deviations: [f64; 2],
-    /// Requests in a second.
+    /// Requests per second.
     pub throughput: f64,
-    /// The goal at the end, if there was one.
+    /// The goal's state at the end, if the pool has a goal.
     pub goal: Option<GoalStats>,
 }
 
 impl ClientsResult {
-    /// Response time of the high level over that of the low one.
+    /// Returns the high level's mean response time divided by the low level's.
     pub fn ratio(&self) -> f64 {
         self.means[0] / self.means[1]
     }
 }
 
-/// Of `clients`: in parity, and with the goal.
+/// Returns the results for `clients` clients: in parity mode, and with the goal.
 ///
 /// # Panics
 ///
@@ -90,7 +92,7 @@ pub fn ratios(
         )
     };
     let (parity, goal) = (builder().parity(workload.concurrency), builder().goal(goal));
-    // First is the one, then the other.
+    // The order alternates from round to round.
     if round.is_multiple_of(2) {
         [play(parity), play(goal)]
     } else {
@@ -99,7 +101,8 @@ pub fn ratios(
     }
 }
 
-/// Answers before this share of the time do not count: the controller is on its way, and queues build up.
+/// Initial time that is not counted, as a fraction of the measured time: the controller converges
+/// and queues build up.
 const UNCOUNTED: f64 = 0.25;
 
 fn play(
@@ -152,7 +155,7 @@ fn play(
     }
 }
 
-/// A request of as many tasks as the workload says, from its coming to its answer.
+/// Sends a request with the workload's number of tasks, and waits until it is answered.
 fn answer(
     workload: &Workload,
     pool: &Pool,
