@@ -3,7 +3,6 @@
 //! The same open loop goes to the upstream directly and through each proxy, in turns that rotate
 //! from round to round. The added time is the difference of a quantile to the direct one. Most of
 //! either value is the wake-up time of a core, which depends on the machine.
-//! either is how long a core takes to wake up, which is the machine's.
 
 use bywash_harness::machine::{LOAD_CORE, PROXY_CORE};
 use bywash_harness::open_loop::{self, Answer, Load, Phase, Reuse};

@@ -7,10 +7,10 @@
 //! | `cost` | CPU per request no more than HAProxy's on the same machine in the same run |
 //! | `cost latency` | the time that the gateway adds to a request at a low load |
 //! | `cost memory` | 14 KiB for an idle connection, 18 KiB for a waiting request |
-//! | `decision` | a decision costs the same with ten waiting as with a million, and allocates nothing |
+//! | `decision` | a decision costs the same with ten waiting as with a million, no allocations |
 //! | `learned` | the engine's lock is held for microseconds while ten million sessions are copied |
 //! | `levels` | a task costs as much as in rayon; a ratio and a percentile hold in a full pool |
-//! | `lanes` | ants do not wait behind elephants on a full line, by each way to hold elephants back |
+//! | `lanes` | ants do not wait behind elephants on a full line, with each throttling method |
 //! | `discovery` | the time of the search for elephants |
 
 pub mod cost;

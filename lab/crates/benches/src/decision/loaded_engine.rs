@@ -21,7 +21,7 @@ const PAY: ClassId = ClassId(1);
 /// Longer than the threshold of the overload detector with services that take no time. Requests
 /// that wait this long cause overload.
 const LONG: Span = Span::from_millis(25);
-/// Patience so long that no client is presumed gone within all batches.
+/// Patience that is long enough that no client is presumed gone within all batches.
 const PATIENCE: &str = "1h";
 
 /// Orders before the measurement.

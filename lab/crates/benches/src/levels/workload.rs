@@ -8,7 +8,6 @@
 //! A client either waits for its turn and runs the tasks itself, as a connection's thread does, or
 //! submits them to the pool's threads. When a slot changes hands, a waiting client must be woken
 //! before the slot is used. The pool's threads only look for the next task.
-//! look for more.
 
 use std::sync::mpsc;
 use std::time::{Duration, Instant};

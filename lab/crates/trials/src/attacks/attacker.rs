@@ -1,4 +1,4 @@
-//! One hostile connection that speaks HTTP/1.1, or only a part of it.
+//! A hostile connection that speaks HTTP/1.1, or only part of it.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
@@ -8,42 +8,43 @@ use std::time::Duration;
 use bywash_harness::tls::{self, MaybeTlsStream};
 use bywash_harness::{client_socket, http, sys};
 
-/// Bytes a second of a slow client: above the 500 that bywash requires, below all that is useful.
+/// Bytes per second of a slow client: above the 500 that bywash requires, too few to be useful.
 pub(super) const SLOW: u32 = 700;
-/// A size that every program accepts and that no slow client ever reaches.
+/// A body size that every program accepts and that no slow client ever completes.
 pub(super) const LARGE: usize = 10_000_000;
-/// Bytes of a body that come at once: more than HAProxy (16 KB) and bywash (256 KiB) buffer.
+/// Bytes of a body that are sent at once: more than HAProxy (16 KB) and bywash (256 KiB) buffer.
 pub(super) const FIRST: usize = 300_000;
-/// Bytes of the answer that a slow reader asks for.
+/// Size in bytes of the answer that a slow reader requests.
 pub(super) const ANSWER: usize = 5_000_000;
-/// The smallest receive buffer that the kernel grants.
+/// The smallest receive buffer that the kernel allows.
 const SMALL_BUFFER: i32 = 4096;
-/// A handshake that takes longer is given up.
+/// Time limit of a handshake.
 const HANDSHAKE: Duration = Duration::from_secs(2);
 
-/// A hostile connection.
+/// A hostile connection that is driven once per period.
 pub(super) trait Attacker {
-    /// Does what is due once a period.
+    /// Does the work of one period.
     ///
     /// # Errors
-    /// The connection has ended, or has nothing left to do.
+    ///
+    /// If the connection has ended or has nothing left to do.
     fn act(&mut self) -> io::Result<()>;
 }
 
-/// What a connection sends and reads.
+/// The bytes that a connection sends, and how it reads.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Script {
-    /// Sent once.
+    /// Bytes sent once, at the start.
     pub(super) opening: Vec<u8>,
-    /// Sent once a period.
+    /// Bytes sent in every period after that.
     pub(super) drip: Vec<u8>,
-    /// Bytes that are read in a period.
+    /// Maximum bytes read in a period.
     pub(super) take: usize,
-    /// An answer other than 200 ends the connection.
+    /// Whether an answer other than 200 ends the connection.
     pub(super) wants_200: bool,
-    /// Any answer ends the connection: the request has been refused.
+    /// Whether any answer ends the connection, because it means a refusal.
     pub(super) wants_silence: bool,
-    /// The receive buffer is as small as possible.
+    /// Whether the receive buffer is as small as possible.
     pub(super) small_buffer: bool,
 }
 
@@ -57,20 +58,21 @@ pub(super) struct Scripted {
 }
 
 impl Script {
-    /// A POST whose large body comes slowly.
+    /// Returns a POST whose large body is sent slowly.
     pub(super) fn slow_upload() -> Self {
         let opening = http::post("/upload", &format!("Content-Length: {LARGE}\r\n")).into_bytes();
         let drip = vec![b'x'; SLOW as usize];
         Self { opening, drip, take: 1024, wants_silence: true, ..Self::default() }
     }
 
-    /// The same, but more than any program buffers comes at once.
+    /// Returns the same upload, but sends more than any program buffers at once, then the rest
+    /// slowly.
     pub(super) fn slow_rest_of_upload() -> Self {
         let upload = Self::slow_upload();
         Self { opening: [upload.opening, vec![b'x'; FIRST]].concat(), ..upload }
     }
 
-    /// A GET whose large answer is read slowly.
+    /// Returns a GET whose large answer is read slowly.
     pub(super) fn slow_read() -> Self {
         let opening = http::get(&format!("/bytes/{ANSWER}")).into_bytes();
         Self {
@@ -82,14 +84,14 @@ impl Script {
         }
     }
 
-    /// A GET, and then a connection without a request.
+    /// Returns a GET, after which the connection stays idle.
     pub(super) fn idle() -> Self {
         Self { opening: http::get("/item").into_bytes(), take: 4096, ..Self::default() }
     }
 }
 
 impl Scripted {
-    /// Begins a connection without TLS.
+    /// Starts a connection without TLS.
     pub(super) fn open(source: Ipv4Addr, port: u16, script: &Arc<Script>) -> io::Result<Self> {
         let stream = client_socket::begin_connect(source, port)?;
         if script.small_buffer {
@@ -98,7 +100,7 @@ impl Scripted {
         Ok(Self::over(MaybeTlsStream::Clear(stream), script))
     }
 
-    /// Opens a connection with TLS, whose handshake it completes.
+    /// Opens a connection with TLS, and completes the handshake.
     pub(super) fn open_tls(
         source: Ipv4Addr,
         port: u16,
@@ -119,12 +121,12 @@ impl Scripted {
         Self { wire, script: Arc::clone(script), sent: 0, has_read: false }
     }
 
-    /// Sends the rest of the opening, or else the drip.
+    /// Sends the rest of the opening, or the drip after that.
     fn send(&mut self) -> io::Result<()> {
         if let Some(rest) = self.script.opening.get(self.sent..).filter(|rest| !rest.is_empty()) {
             self.sent += ready(self.wire.write(rest))?.unwrap_or(0);
         } else if !self.script.drip.is_empty() {
-            // What the socket does not take now was as slow as it could be.
+            // Bytes that the socket does not accept now are dropped: the upload is slow anyway.
             ready(self.wire.write(&self.script.drip))?;
         }
         Ok(())
@@ -149,7 +151,7 @@ impl Attacker for Scripted {
     }
 }
 
-/// A TLS connection whose client falls silent after its first message.
+/// A TLS connection whose client stops after its ClientHello.
 #[derive(Debug)]
 pub(super) struct HalfHandshake {
     stream: TcpStream,
@@ -157,7 +159,7 @@ pub(super) struct HalfHandshake {
 }
 
 impl HalfHandshake {
-    /// Begins a connection.
+    /// Starts a connection.
     pub(super) fn open(source: Ipv4Addr, port: u16, client: &tls::Client) -> io::Result<Self> {
         let stream = client_socket::begin_connect(source, port)?;
         Ok(Self { stream, hello: client.hello()? })
@@ -176,7 +178,7 @@ impl Attacker for HalfHandshake {
     }
 }
 
-/// `None` if the socket was not ready.
+/// Maps "not ready" errors to `None`.
 pub(super) fn ready(result: io::Result<usize>) -> io::Result<Option<usize>> {
     match result {
         Ok(count) => Ok(Some(count)),

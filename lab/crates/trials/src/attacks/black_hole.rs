@@ -1,4 +1,5 @@
-//! A server that fails faster than the other works: what share of requests is answered well.
+//! Attack of a failing server that responds faster than the healthy one: the fraction of good
+//! answers.
 
 use super::pressure;
 use super::target::Target;
@@ -7,8 +8,8 @@ use std::time::Duration;
 
 use bywash_harness::open_loop;
 
-/// Sends requests to `target`, one of whose two servers answers 500 at once and its health checks
-/// well; returns the share of good answers.
+/// Sends requests to `target`, and returns the fraction of good answers. One of its two servers
+/// answers requests with 500 at once but passes its health checks.
 pub(super) fn measure(target: &Target, length: Duration) -> io::Result<Vec<f64>> {
     let answers = pressure::visitors(target.ports().http, length).start().finish()?;
     eprintln!("  {}", open_loop::show_ends(&answers));

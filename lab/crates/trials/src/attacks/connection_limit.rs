@@ -1,4 +1,4 @@
-//! Attack on the connections: idle ones take all that a program accepts, and newcomers come.
+//! Attack on the connection limit: idle connections use it up while new clients arrive.
 
 use super::attacker::{Script, Scripted};
 use super::honest::VISITORS;
@@ -16,16 +16,16 @@ use bywash_harness::peer::Kind;
 /// Client connections that each program accepts.
 pub(super) const CONNECTION_LIMIT: u32 = 1000;
 const RATE: f64 = 100.0;
-/// 200 newcomers.
+/// Time in which new clients arrive: 200 of them.
 const COMING: Duration = Duration::from_secs(2);
 
-/// Fills the connections of `target` from so many addresses; returns the share of 200 newcomers
-/// that were served.
+/// Fills the connections of `target` from this many addresses, and returns the fraction of 200 new
+/// clients that were served.
 pub(super) fn measure(target: &Target, addresses: usize) -> io::Result<Vec<f64>> {
     let (script, port) = (Arc::new(Script::idle()), target.ports().http);
     let open: Open =
         Arc::new(move |_, source| Ok(Box::new(Scripted::open(source, port, &script)?)));
-    // nginx counts both sides of a proxied request, so it accepts twice as many that are idle.
+    // nginx counts both sides of a proxied request, so it accepts twice as many idle connections.
     let sides = if target.kind() == Kind::Nginx { 2 } else { 1 };
     let attack = Attack {
         connections: CONNECTION_LIMIT as usize * sides,
@@ -35,7 +35,7 @@ pub(super) fn measure(target: &Target, addresses: usize) -> io::Result<Vec<f64>>
         open,
     };
     let pool = Pool::start(&attack);
-    // All are open and have been answered once.
+    // Wait until all connections are open and have been answered once.
     thread::sleep(OPENING * 2);
     let phases = vec![Phase::new(RATE, COMING)];
     let load = Load { port, phases, patience: PATIENCE, reuse: Reuse::Never, sources: VISITORS };

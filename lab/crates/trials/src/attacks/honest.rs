@@ -1,4 +1,4 @@
-//! Honest clients at the edge, who must be served beside an attack: a mobile upload, a slow reader
+//! Demanding honest clients, which must be served during an attack: a mobile upload, a slow reader,
 //! and an office behind one address.
 
 use std::io::{self, ErrorKind, Read, Write};
@@ -10,50 +10,50 @@ use bywash_harness::http;
 use bywash_harness::open_loop::{Load, Phase, Reuse};
 use bywash_harness::sys;
 
-/// Numbers of the addresses of those who are not hostile, above those of all who are.
+/// Address indices of honest visitors, above those of all attackers.
 pub(super) const VISITORS: std::ops::Range<usize> = 20_000..20_500;
 const OFFICE: usize = 30_000;
 const UPLOADER: usize = 30_001;
 pub(super) const READER: usize = 30_002;
 
-/// Bytes of the upload.
+/// Size of the upload in bytes.
 const UPLOAD: usize = 8_000_000;
-/// Bytes a second of the reader.
+/// Bytes per second of the reader.
 pub(super) const READ_RATE: usize = 20_000;
 /// Connections of the office.
 const PEOPLE: usize = 500;
-/// The part of the attack's time that an upload, or an answer, takes by the client's line.
+/// Fraction of the attack's time that an upload or an answer takes at the client's rate.
 const PART: f64 = 0.6;
-/// Steps of the two in a second.
+/// Steps per second of the upload and the reader.
 const STEPS: u32 = 20;
 
-/// The load of an office of 500 connections behind one address.
+/// Returns the load of an office of 500 connections behind one address.
 pub(super) fn office(port: u16, rate: f64, length: Duration, patience: Duration) -> Load {
     let phases = vec![Phase::new(rate, length)];
     Load { port, phases, patience, reuse: Reuse::Turns(PEOPLE), sources: OFFICE..OFFICE + 1 }
 }
 
-/// An upload and a read that are under way.
+/// An upload and a slow read in progress.
 pub(super) struct Edge {
     upload: JoinHandle<io::Result<()>>,
     read: JoinHandle<io::Result<()>>,
 }
 
 impl Edge {
-    /// Starts both; each has to be served within `bound`.
+    /// Starts both. Each has to be served within `bound`.
     pub(super) fn start(port: u16, bound: Duration) -> Self {
         let upload = thread::spawn(move || upload(port, bound));
         let read = thread::spawn(move || read(port, bound));
         Self { upload, read }
     }
 
-    /// Waits for both and returns whether the upload and the read were served.
+    /// Waits for both, and returns whether the upload and the read were served.
     pub(super) fn finish(self) -> [bool; 2] {
         [self.upload, self.read].map(|client| client.join().is_ok_and(|served| served.is_ok()))
     }
 }
 
-/// Sends 8 MB, faster than a mobile phone does: so that they fit into the time.
+/// Uploads 8 MB. The rate is higher than a mobile phone's, so that the upload fits into `bound`.
 fn upload(port: u16, bound: Duration) -> io::Result<()> {
     let deadline = Instant::now() + bound;
     let mut stream = client_socket::connect_over_line(client_socket::address(UPLOADER), port)?;
@@ -76,7 +76,7 @@ fn upload(port: u16, bound: Duration) -> io::Result<()> {
     is_200(&answer)
 }
 
-/// Reads an answer at 20 kB/s, which is the rate of its line where that is a slow one (`line.rs`).
+/// Reads an answer at 20 kB/s. This is also the rate of its line if that is slow (`line.rs`).
 fn read(port: u16, bound: Duration) -> io::Result<()> {
     let deadline = Instant::now() + bound;
     let size = (READ_RATE as f64 * bound.as_secs_f64() * PART) as usize;
@@ -106,7 +106,7 @@ fn pause(start: Instant, step: u32) {
     thread::sleep(due.saturating_duration_since(Instant::now()));
 }
 
-/// An error once the client has waited long enough.
+/// Returns the time until `deadline`; an error if it has passed.
 fn left_until(deadline: Instant) -> io::Result<Duration> {
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() { Err(ErrorKind::TimedOut.into()) } else { Ok(left) }

@@ -1,17 +1,20 @@
 //! The network that trials run in: loopback, with a slow line to the reader.
 //!
-//! A client that reads slowly from a fast line makes its kernel open the window by half a buffer at a time, so it seems
-//! to read nothing for seconds. A client on a slow line takes each segment when it comes.
+//! The slow line matters: a client that reads slowly from a fast line makes its kernel open the
+//! window by half a buffer at a time, so it seems to read nothing for seconds. A client on a slow
+//! line acknowledges each segment when it arrives.
 
 use super::honest::{READ_RATE, READER};
 use bywash_harness::client_socket;
 use bywash_peer::Namespace;
 use std::io;
 
-/// Makes a network of its own and moves this thread there. It lasts as long as what is returned.
+/// Creates a network namespace and moves this thread into it. It lasts as long as the returned
+/// value.
 ///
 /// # Errors
-/// This process may not make one, or `ip` or `tc` is missing.
+///
+/// If this process may not create one, or `ip` or `tc` is missing.
 pub(super) fn enter() -> io::Result<Namespace> {
     let network = Namespace::new()?;
     let (reader, rate) = (client_socket::address(READER), READ_RATE * 8);

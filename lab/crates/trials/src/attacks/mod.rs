@@ -1,5 +1,6 @@
-//! `attacks`: what hostile clients cost those who are not, at bywash and beside it in the same run
-//! at HAProxy and nginx as somebody configures them who expects such clients.
+//! `attacks`: the damage that hostile clients do to honest ones, with bywash, and with HAProxy and
+//! nginx in the same run. All three are configured as an administrator who expects such clients
+//! would do it.
 //!
 //! | file | holds |
 //! |---|---|
@@ -7,9 +8,10 @@
 //! | `texts.rs`, `target.rs`, `origin.rs` | the three programs and the application behind them |
 //! | `attacker.rs`, `streams.rs`, `pool.rs` | hostile connections: one, one of HTTP/2, many |
 //! | `line.rs` | the network that trials run in |
-//! | `honest.rs` | clients at the edge who must be served all the same |
+//! | `honest.rs` | demanding honest clients that must still be served |
 //! | `pressure.rs` | attacks on the slots |
-//! | `memory.rs`, `connection_limit.rs`, `sessions.rs`, `black_hole.rs`, `watchers.rs` | one attack each |
+//! | `memory.rs`, `connection_limit.rs`, `sessions.rs` | one attack each |
+//! | `black_hole.rs`, `watchers.rs` | one attack each |
 //! | `results.rs` | medians and tables |
 
 mod attacker;
@@ -44,10 +46,10 @@ use trial::{Attack, BESIDE, Run};
 
 /// The programs, in the order of the columns.
 const PROGRAMS: [Kind; 3] = [Kind::Haproxy, Kind::Nginx, Kind::Bywash];
-/// Descriptors that a program needs beside those of its connections.
+/// Descriptors that a program needs in addition to those of its connections.
 const SPARE: u64 = 200;
 
-/// Which attacks, at which programs, how long and how often.
+/// Attacks, programs, duration and rounds
 #[derive(Debug, clap::Args)]
 pub struct Options {
     #[command(flatten)]
@@ -75,11 +77,11 @@ pub struct Options {
     config_extra: Option<PathBuf>,
 }
 
-/// Measures and prints.
+/// Measures all trials and publishes the report.
 ///
 /// # Errors
-/// If the file of further keys cannot be read, or bywash, or everything that was asked for, does
-/// not run.
+///
+/// If the file of further keys cannot be read, or if bywash or all selected programs cannot run.
 pub fn run(options: &Options) -> io::Result<ExitCode> {
     let extra = extra(options)?;
     let limit = sys::raise_descriptor_limit()?;
@@ -145,7 +147,7 @@ fn is_wanted(options: &Options, kind: Kind) -> bool {
     options.only.is_empty() || options.only.contains(&kind)
 }
 
-/// Returns how many hostile connections there can be: HAProxy wants descriptors for both sides of
+/// Returns how many hostile connections are possible. HAProxy needs descriptors for both sides of
 /// every connection that it may accept, and all programs get the same number.
 fn connections(wanted: u32, descriptors: u64) -> io::Result<usize> {
     let most = (descriptors.saturating_sub(SPARE) / 2).saturating_sub(BESIDE as u64);

@@ -2,9 +2,9 @@
 //! while and writes the answer.
 //!
 //! A thread serves a connection, and a request holds a worker from the end of its head to the last
-//! byte of its answer. So whatever a proxy lets through slowly holds a worker for as long, as in
-//! applications with a pool of processes or threads. `/bytes/N` is answered with N bytes,
-//! `/healthz` at once and without a worker, everything else with 64 bytes.
+//! byte of its answer. A request that a proxy forwards slowly therefore holds a worker for that
+//! time, as in applications with a pool of processes or threads. `/bytes/N` is answered with N
+//! bytes, `/healthz` at once and without a worker, and everything else with 64 bytes.
 
 use super::texts::SLOTS;
 use std::io::{self, Read, Write};
@@ -16,14 +16,14 @@ use std::time::Duration;
 
 use bywash_harness::http::{Body, Head};
 
-/// Bytes that are read or written at once.
+/// Bytes per read and per write.
 const PART: usize = 16 * 1024;
-/// Enough for the few frames of a connection's thread.
+/// Stack size, enough for the few frames of a connection's thread.
 const STACK: usize = 128 * 1024;
-/// Bytes of an answer whose path names no size.
+/// Size of an answer whose path names no size.
 const USUAL: usize = 64;
 
-/// A running application; accepts no connections any more once dropped.
+/// A running application. Dropping it stops accepting connections.
 #[derive(Debug)]
 pub(super) struct Origin {
     port: u16,
@@ -40,7 +40,7 @@ struct Shared {
 }
 
 impl Origin {
-    /// Starts an application that takes `service` for a request and answers with `status`.
+    /// Starts an application that works for `service` on each request and answers with `status`.
     pub(super) fn start(service: Duration, status: u16) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         bywash_harness::sys::set_backlog(&listener, 4096)?;
@@ -52,7 +52,7 @@ impl Origin {
         Ok(Self { port, shared })
     }
 
-    /// Returns where it listens.
+    /// Returns the application's port.
     pub(super) fn port(&self) -> u16 {
         self.port
     }
@@ -61,7 +61,7 @@ impl Origin {
 impl Drop for Origin {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
-        // Wakes the accepting thread; if that has ended there is nothing to wake.
+        // Wakes the accepting thread. If that has ended, nothing needs to be woken.
         let _ = TcpStream::connect(("127.0.0.1", self.port));
     }
 }
@@ -73,10 +73,10 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         }
         let (Ok(stream), shared) = (stream, Arc::clone(shared)) else { continue };
         let serve = move || {
-            // The end of a connection is no fault of this side.
+            // The end of a connection is not an error of the application.
             let _ = serve(stream, &shared);
         };
-        // Without a thread the connection is closed, which its proxy sees.
+        // If no thread can be started, the connection is closed, which its proxy sees.
         let _ = thread::Builder::new().stack_size(STACK).spawn(serve);
     }
 }
@@ -115,8 +115,8 @@ fn read(stream: &mut TcpStream, unread: &mut Vec<u8>) -> io::Result<()> {
     }
 }
 
-/// Reads a body to its end and forgets it. A chunked body ends with what has come, as proxies do
-/// not send a request before the last one is answered.
+/// Reads a body to its end and discards it. A chunked body ends with the received bytes, because
+/// proxies do not send the next request before this one is answered.
 fn read_body(stream: &mut TcpStream, unread: &mut Vec<u8>, body: Body) -> io::Result<()> {
     match body {
         Body::Length(mut left) => loop {
@@ -154,7 +154,7 @@ fn write_answer(stream: &mut TcpStream, status: u16, size: usize) -> io::Result<
     Ok(())
 }
 
-/// One of the workers; free again when dropped.
+/// A worker in use. Dropping it makes the worker available again.
 struct Worker<'a>(&'a Shared);
 
 impl<'a> Worker<'a> {

@@ -1,5 +1,5 @@
-//! Many hostile connections on one thread: opened at a bounded rate, driven once a period, and
-//! opened again when they have been closed.
+//! Many hostile connections on one thread: opened at a bounded rate, driven once per period, and
+//! reopened after they were closed.
 
 use super::attacker::Attacker;
 use std::io;
@@ -12,28 +12,28 @@ use std::time::{Duration, Instant};
 use bywash_harness::client_socket;
 
 const TICK: Duration = Duration::from_millis(10);
-/// Connections that are opened again in a tick: 1,000 a second.
+/// Connections that are reopened in a tick: 1,000 per second.
 const AGAIN: usize = 10;
 
-/// Opens one connection: its number, its source address.
+/// A function that opens a connection, given its number and its source address.
 pub(super) type Open = Arc<dyn Fn(usize, Ipv4Addr) -> io::Result<Box<dyn Attacker>> + Send + Sync>;
 
-/// Which connections an attack consists of.
+/// The connections of an attack.
 #[derive(Clone)]
 pub(super) struct Attack {
-    /// Connections at once.
+    /// Number of concurrent connections.
     pub(super) connections: usize,
-    /// Addresses that they come from.
+    /// Number of source addresses.
     pub(super) addresses: usize,
-    /// How often each acts.
+    /// Interval at which each connection acts.
     pub(super) period: Duration,
-    /// How long it takes to open them all.
+    /// Time in which all connections are opened.
     pub(super) opening: Duration,
-    /// Opens one.
+    /// Opens one connection.
     pub(super) open: Open,
 }
 
-/// A running attack; ends when dropped.
+/// A running attack. Dropping it ends the attack.
 pub(super) struct Pool {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -44,12 +44,12 @@ struct Shared {
     stop: AtomicBool,
     /// Connections that are open now.
     open: AtomicUsize,
-    /// Connections that have been opened so far.
+    /// Connections opened so far.
     opened: AtomicUsize,
 }
 
 impl Pool {
-    /// Starts it.
+    /// Starts the attack.
     pub(super) fn start(attack: &Attack) -> Self {
         let shared = Arc::new(Shared::default());
         let (attack, thread_shared) = (attack.clone(), Arc::clone(&shared));
@@ -57,10 +57,11 @@ impl Pool {
         Self { shared, thread: Some(thread) }
     }
 
-    /// Returns how many of its connections are open.
+    /// Returns the number of open connections.
     ///
     /// # Errors
-    /// If none could ever be opened: then nothing was attacked.
+    ///
+    /// If none could ever be opened, so that nothing was attacked.
     pub(super) fn open(&self) -> io::Result<usize> {
         if self.shared.opened.load(Ordering::Relaxed) == 0 {
             return Err(io::Error::other("no hostile connection could be opened"));
@@ -112,7 +113,7 @@ fn run(attack: &Attack, shared: &Shared) {
     }
 }
 
-/// Opens the connection `number`, which acts at once.
+/// Opens connection `number`, and lets it act once.
 fn open(attack: &Attack, number: usize, shared: &Shared) -> Option<Box<dyn Attacker>> {
     let source = client_socket::address(number % attack.addresses);
     let mut attacker = (attack.open)(number, source).ok()?;

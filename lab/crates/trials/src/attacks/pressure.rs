@@ -1,9 +1,9 @@
-//! Attacks on the slots: how much useful work visitors get beside slow uploads, slow reads and one
+//! Attacks on the slots: how much useful work visitors get during slow uploads, slow reads, and one
 //! connection that holds all slots.
 //!
-//! Visitors are open loops at half of what the application can do: 100 requests/s from 500
-//! addresses and 100 from an office of 500 connections behind one. What they get before the attack
-//! and during it is compared in the same run.
+//! Visitors are open loops at half of the application's capacity: 100 requests/s from 500
+//! addresses, and 100 from an office of 500 connections behind one address. The results before the
+//! attack and during it are compared in the same run.
 
 use super::attacker::{SLOW, Script, Scripted};
 use super::honest::{self, Edge, VISITORS};
@@ -17,21 +17,22 @@ use std::time::Duration;
 use bywash_harness::open_loop::{self, Answer, Load, Phase, Reuse};
 use bywash_harness::tls;
 
-/// What a request takes in the application: 16 workers do 400 a second.
+/// Service time in the application: 16 workers handle 400 requests per second.
 pub(super) const SERVICE: Duration = Duration::from_millis(40);
 const RATE: f64 = 100.0;
-/// An answer that takes longer is of no use.
+/// Time after which an answer is useless.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
-/// The first second is not counted.
+/// Initial time that is not counted.
 const UNCOUNTED: Duration = Duration::from_secs(1);
-/// From then on visitors are alone.
+/// End of the time in which visitors are alone.
 const ALONE: Duration = Duration::from_secs(3);
-/// Below this share of visitors served before the attack, the machine is too busy to measure.
+/// Minimum fraction of visitors served before the attack. With fewer, the machine is too busy to
+/// measure.
 const CALM: f64 = 0.9;
-/// How long it takes to open all connections of an attack: 5,000 a second at most.
+/// Time to open all connections of an attack: at most 5,000 per second.
 pub(super) const OPENING: Duration = Duration::from_secs(2);
 
-/// A slow client of HTTP/1.1.
+/// A kind of slow HTTP/1.1 client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Client {
     /// Sends a body slowly.
@@ -45,32 +46,32 @@ pub(super) enum Client {
 /// An attack on the slots.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Slots {
-    /// Nobody attacks: the control.
+    /// No attack: the control.
     Nobody,
-    /// So many connections from so many addresses, HTTP/1.1.
+    /// HTTP/1.1 connections.
     Http1 {
-        /// What each does.
+        /// The behaviour of each connection.
         client: Client,
-        /// With TLS.
+        /// Whether to use TLS.
         tls: bool,
-        /// At once.
+        /// Number of concurrent connections.
         connections: usize,
-        /// Where from.
+        /// Number of source addresses.
         addresses: usize,
     },
     /// One HTTP/2 connection.
     Http2 {
-        /// What each stream does in a period.
+        /// The behaviour of each stream in a period.
         slow: Slow,
-        /// Streams at once.
+        /// Number of concurrent streams.
         streams: usize,
-        /// How often they move.
+        /// Interval at which the streams act.
         period: Duration,
     },
 }
 
 impl Slots {
-    /// The connections of this attack on the program at `ports`.
+    /// Returns the connections of this attack on the program at `ports`; `None` for the control.
     fn attack(self, ports: Ports) -> io::Result<Option<Attack>> {
         let second = Duration::from_secs(1);
         Ok(match self {
@@ -94,17 +95,17 @@ impl Slots {
         })
     }
 
-    /// One HTTP/2 connection of 100 streams, each of which sends 700 B/s.
+    /// Returns one HTTP/2 connection of 100 streams, each of which sends 700 B/s.
     pub(super) fn uploading_streams() -> Self {
         Self::Http2 { slow: Slow::Upload(SLOW), streams: 100, period: Duration::from_secs(1) }
     }
 
-    /// One HTTP/2 connection whose windows open by 700 B/s for each of 60 streams.
+    /// Returns one HTTP/2 connection whose windows open by 700 B/s for each of 60 streams.
     pub(super) fn reading_streams() -> Self {
         Self::Http2 { slow: Slow::Read(SLOW), streams: 60, period: Duration::from_secs(1) }
     }
 
-    /// One HTTP/2 connection of 24 streams, each of which sends 60 bytes each 0.1 s.
+    /// Returns one HTTP/2 connection of 24 streams, each of which sends 60 bytes every 0.1 s.
     pub(super) fn one_connection() -> Self {
         Self::Http2 { slow: Slow::Upload(60), streams: 24, period: Duration::from_millis(100) }
     }
@@ -122,8 +123,9 @@ fn open_http1(script: Arc<Script>, ports: Ports, tls: bool) -> io::Result<Open> 
     }))
 }
 
-/// Attacks the program at `ports` for `length` and returns four shares: the useful work of visitors relative to
-/// that before the attack, and of the upload, the reader and the office what was served.
+/// Attacks the program at `ports` for `length` and returns four fractions: the useful work of
+/// visitors relative to that before the attack; whether the upload was served (1 or 0); whether the
+/// reader was served (1 or 0); and the office's served requests.
 pub(super) fn measure(ports: Ports, slots: Slots, length: Duration) -> io::Result<Vec<f64>> {
     let (port, whole) = (ports.http, ALONE + OPENING + length);
     let visitors = visitors(port, whole).start();
@@ -156,7 +158,7 @@ pub(super) fn measure(ports: Ports, slots: Slots, length: Duration) -> io::Resul
     Ok(vec![useful, served(upload), served(read), share(&office)])
 }
 
-/// Visitors from 500 addresses, half of them on new connections.
+/// Returns the load of visitors from 500 addresses, half of them on new connections.
 pub(super) fn visitors(port: u16, length: Duration) -> Load {
     let phases = vec![Phase::new(RATE, length)];
     Load { port, phases, patience: PATIENCE, reuse: Reuse::Half, sources: VISITORS }
@@ -168,7 +170,7 @@ mod tests {
     use super::super::texts::SLOTS;
     use super::*;
 
-    /// An application without a proxy is the stub: each upload holds one of its workers.
+    /// The stub is an application without a proxy, in which each upload holds one worker.
     #[test]
     fn visitors_lose_their_work_to_uploads_that_hold_every_worker() {
         let origin = Origin::start(Duration::from_millis(5), 200).unwrap();

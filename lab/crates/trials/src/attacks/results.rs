@@ -1,4 +1,4 @@
-//! Values of rounds, and the tables that show them.
+//! The values of rounds, and the tables that show them.
 
 use super::connection_limit::CONNECTION_LIMIT;
 use super::memory::MOST;
@@ -16,17 +16,17 @@ use serde_json::{Value, json};
 pub(super) struct Column {
     /// The program.
     pub(super) kind: Kind,
-    /// It was asked for.
+    /// Whether the program was selected.
     pub(super) is_wanted: bool,
-    /// It can be started.
+    /// Whether the program can be started.
     pub(super) is_installed: bool,
 }
 
-/// All that was measured.
+/// All results of a run.
 #[derive(Debug)]
 pub(super) struct Results {
     columns: Vec<Column>,
-    /// Values of the trial under way: the program, and one value for each measure.
+    /// Values of the current trial: the program, and one value for each measure.
     rounds: Vec<(Kind, Vec<f64>)>,
     rows: Vec<Row>,
 }
@@ -39,12 +39,12 @@ struct Row {
     json: Value,
 }
 
-/// How the values of rounds become one.
+/// How the values of several rounds are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Measure {
-    /// The median of shares, in percent.
+    /// The median of fractions, in percent.
     Share,
-    /// How many rounds of all, in percent.
+    /// The fraction of rounds, in percent.
     Rounds,
     /// The median.
     Number,
@@ -102,14 +102,14 @@ impl Results {
         self.columns.iter().filter(|column| column.is_installed).map(|column| column.kind)
     }
 
-    /// Adds what a round of `trial` came to.
+    /// Adds the values of one round of `trial`.
     pub(super) fn add(&mut self, trial: &Trial, kind: Kind, values: &[f64]) {
         let cell = cell(trial.shown(), &[values]);
         eprintln!("  {cell}");
         self.rounds.push((kind, values.to_vec()));
     }
 
-    /// Makes a row of the rounds of `trial`.
+    /// Combines the rounds of `trial` into a row.
     pub(super) fn finish(&mut self, trial: &Trial) {
         let rounds = std::mem::take(&mut self.rounds);
         let of = |kind: Kind| -> Vec<&[f64]> {
@@ -153,7 +153,7 @@ impl Results {
     }
 }
 
-/// The values of rounds as one cell.
+/// Formats the values of all rounds as one cell.
 fn cell(shown: Shown, rounds: &[&[f64]]) -> String {
     let count = rounds.iter().map(|values| values.len()).min().unwrap_or(0);
     let parts = shown.measures().iter().take(count).enumerate().map(|(index, measure)| {

@@ -1,5 +1,5 @@
-//! Attack on the table of sessions: invented cookies, each of which is answered once, and what is
-//! left of the buyers who had reached the last step before it.
+//! Attack on the session table: invented cookies, each of which is answered once. The result is how
+//! many buyers that had reached the last step before the attack are still known.
 
 use super::honest::VISITORS;
 use super::target::Target;
@@ -12,16 +12,17 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Sessions that the gateway remembers: a small table, filled as often as a large one would be.
+/// Size of the gateway's session table: small, and overfilled by the same factor as a large one
+/// would be.
 pub(super) const TABLE: u32 = 1000;
 const BUYERS: usize = 50;
-/// Invented sessions.
+/// Number of invented sessions.
 const INVENTED: usize = 4 * TABLE as usize;
-/// An answer, or a line of the log, that takes longer is none.
+/// Time limit for an answer, and for lines to appear in the log.
 const BOUND: Duration = Duration::from_secs(5);
 
-/// Logs 50 buyers in, sends invented sessions from so many addresses, lets the buyers pay, and
-/// returns the share of them that the gateway still knew.
+/// Logs 50 buyers in, sends invented sessions from this many addresses, lets the buyers pay, and
+/// returns the fraction of buyers that the gateway still knew.
 pub(super) fn measure(target: &Target, addresses: usize) -> io::Result<Vec<f64>> {
     let mut buyers = (0..BUYERS)
         .map(|number| connect(client_socket::address(VISITORS.start + number), target.ports().http))
@@ -57,7 +58,7 @@ fn each_asks(buyers: &mut [TcpStream], path: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// The lines of the access log about payments, once there is one of each buyer.
+/// Returns the access log's lines about payments, once it has one for each buyer.
 fn paid(target: &Target) -> io::Result<Vec<Value>> {
     let start = Instant::now();
     loop {

@@ -1,8 +1,8 @@
-//! One hostile HTTP/2 connection without TLS: many streams, each of which moves slowly.
+//! One hostile HTTP/2 connection without TLS: many streams, each of which makes slow progress.
 //!
-//! A stream that ends is replaced in the next period. The connection keeps to what the other side
-//! permits (windows, answers to SETTINGS and PING), because a client that breaks the protocol is
-//! closed, and a hostile one wants to stay.
+//! A stream that ends is replaced in the next period. The connection obeys the protocol (windows,
+//! replies to SETTINGS and PING), because a proxy closes a connection that breaks it, and a hostile
+//! client wants to stay.
 
 use super::attacker::{ANSWER, Attacker, LARGE, ready};
 use std::io::{self, ErrorKind, Read, Write};
@@ -11,40 +11,40 @@ use std::net::{Ipv4Addr, TcpStream};
 use bywash_harness::client_socket;
 use bywash_harness::h2::{self, END_HEADERS, END_STREAM, Frame, Frames, Method, frame, kind};
 
-/// The first window of a connection (RFC 9113 §6.9.2).
+/// The initial flow-control window of a connection (RFC 9113 §6.9.2).
 const WINDOW: u32 = 65_535;
 /// The identifier of `SETTINGS_INITIAL_WINDOW_SIZE`.
 const INITIAL_WINDOW_SIZE: u16 = 4;
-/// Room for all answers on the connection, so that only the streams' windows hold them.
+/// Connection window large enough for all answers, so that only the streams' windows limit them.
 const CONNECTION_ROOM: u32 = 100_000_000;
 const CANCEL: u32 = 8;
 
-/// What each stream does in a period.
+/// The behaviour of each stream in a period.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Slow {
-    /// Sends so many bytes of a large body.
+    /// Sends this many bytes of a large body.
     Upload(u32),
-    /// Permits so many bytes of a large answer.
+    /// Extends the window for a large answer by this many bytes.
     Read(u32),
 }
 
-/// A connection.
+/// A hostile HTTP/2 connection.
 #[derive(Debug)]
 pub(super) struct Streams {
     stream: TcpStream,
     frames: Frames,
     unsent: Vec<u8>,
     slow: Slow,
-    /// Streams that the client wants to have open.
+    /// Number of streams to keep open.
     wanted: usize,
     open: Vec<u32>,
     next: u32,
-    /// Bytes of bodies that the other side permits.
+    /// Bytes of bodies that the server's connection window allows.
     window: u32,
 }
 
 impl Streams {
-    /// Begins a connection with `wanted` streams.
+    /// Starts a connection with `wanted` streams.
     pub(super) fn open(source: Ipv4Addr, port: u16, slow: Slow, wanted: usize) -> io::Result<Self> {
         let settings = match slow {
             Slow::Upload(_) => Vec::new(),
@@ -91,7 +91,8 @@ impl Streams {
             }
             kind::RST_STREAM => self.forget(got.stream),
             kind::HEADERS | kind::DATA if got.flags & END_STREAM != 0 => self.forget(got.stream),
-            // An answer before the body has ended is a refusal: the stream begins anew.
+            // An answer before the end of the body is a refusal, so the stream is reset and
+            // replaced.
             kind::HEADERS if matches!(self.slow, Slow::Upload(_)) => {
                 let reset = frame(kind::RST_STREAM, 0, got.stream, &CANCEL.to_be_bytes());
                 self.unsent.extend(reset);
@@ -144,7 +145,7 @@ impl Streams {
 impl Attacker for Streams {
     fn act(&mut self) -> io::Result<()> {
         self.receive()?;
-        // A peer that does not read gets no more than this.
+        // Limits the queued bytes for a peer that does not read.
         if self.unsent.len() < WINDOW as usize {
             self.begin_streams();
             self.move_streams();

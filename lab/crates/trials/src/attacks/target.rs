@@ -1,4 +1,4 @@
-//! A program under attack: written, started and ended.
+//! A program under attack: its configuration, start and end.
 
 use super::texts::{self, Ports, Setup};
 use bywash_harness::confine::{Confinement, MemoryGroup};
@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A running program; ends when dropped.
+/// A running program. Dropping it ends the program.
 #[derive(Debug)]
 pub(super) struct Target {
     kind: Kind,
@@ -21,11 +21,12 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Writes the configuration of `kind` for `setup`, starts it, confined to `group` if one is
-    /// given, and waits until it accepts connections.
+    /// Writes the configuration of `kind` for `setup`, starts the program, confined to `group` if
+    /// one is given, and waits until it accepts connections.
     ///
     /// # Errors
-    /// The words of the program if it does not start.
+    ///
+    /// The program's output if it does not start.
     pub(super) fn start(
         kind: Kind,
         programs: &Programs,
@@ -54,27 +55,27 @@ impl Target {
         Ok(Self { kind, ports, running, program, scratch })
     }
 
-    /// Returns which program this is.
+    /// Returns the kind of program.
     pub(super) fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// Returns where it listens.
+    /// Returns the program's ports.
     pub(super) fn ports(&self) -> Ports {
         self.ports
     }
 
-    /// Returns its process number.
+    /// Returns the process number.
     pub(super) fn pid(&self) -> u32 {
         self.running.pid()
     }
 
-    /// Returns whether its process has not ended.
+    /// Returns whether the process is running.
     pub(super) fn is_alive(&self) -> bool {
         procfs::is_alive(self.pid())
     }
 
-    /// Returns the file of the access log of bywash.
+    /// Returns the path of bywash's access log.
     pub(super) fn access_log(&self) -> PathBuf {
         self.scratch.join("access.log")
     }

@@ -1,14 +1,15 @@
-//! The configurations of the three programs, as somebody writes them who expects hostile clients.
+//! The configurations of the three programs, as an administrator who expects hostile clients would
+//! write them.
 //!
 //! Equal in all three: client connections, 16 slots to the application, one worker, TLS and HTTP/2
-//! to clients. Everything else is what each program offers against slow clients, in the words of
-//! its manual. No program limits an address to fewer than 600 connections, because 500 people of
-//! one office may share an address. nginx has no queue: a request above `max_conns` gets 502.
+//! to clients. Everything else is what each program offers against slow clients, according to its
+//! manual. No program limits an address to fewer than 600 connections, because 500 people of one
+//! office may share an address. nginx has no queue: a request above `max_conns` gets 502.
 
 use std::fmt::Write;
 use std::path::Path;
 
-/// Requests that the application works on at once.
+/// Maximum concurrent requests at the application.
 pub(super) const SLOTS: usize = 16;
 /// Connections that HAProxy and nginx accept from one address.
 const PER_ADDRESS: u32 = 600;
@@ -18,11 +19,11 @@ const PER_ADDRESS: u32 = 600;
 pub(super) struct Ports {
     /// HTTP/1.1 without TLS.
     pub(super) http: u16,
-    /// HTTP/2 without TLS; a port of its own at nginx only.
+    /// HTTP/2 without TLS; a separate port only with nginx.
     pub(super) h2c: u16,
     /// TLS.
     pub(super) https: u16,
-    /// The admin listener of bywash.
+    /// bywash's admin listener.
     pub(super) admin: u16,
 }
 
@@ -31,17 +32,17 @@ pub(super) struct Ports {
 pub(super) struct Setup {
     /// Ports of the application's servers.
     pub(super) servers: Vec<u16>,
-    /// Client connections at once.
+    /// Maximum concurrent client connections.
     pub(super) connections: u32,
-    /// Servers are asked for `/healthz` and leave when they answer badly.
+    /// Whether to check `/healthz` of the servers and to take failing ones out.
     pub(super) checks: bool,
-    /// Sessions that bywash remembers; its default if not set.
+    /// Size of bywash's session table; `None` for its default.
     pub(super) sessions: Option<u32>,
-    /// Lines in the language of bywash that replace or complete its configuration.
+    /// Lines of bywash's configuration that replace or extend the generated ones.
     pub(super) extra: String,
 }
 
-/// The configuration of bywash: its defaults, and `extra`.
+/// Returns bywash's configuration: its defaults, plus `extra`.
 pub(super) fn bywash(setup: &Setup, ports: Ports, folder: &Path) -> String {
     let Ports { http, https, admin, .. } = ports;
     let dir = folder.display();
@@ -81,8 +82,9 @@ access = "{dir}/access.log"
     merge(&text, &setup.extra)
 }
 
-/// `option http-buffer-request` waits for a body, up to a buffer, before a request takes a slot;
-/// `timeout http-request` bounds that wait. `observe layer7` counts bad answers to requests.
+/// Returns HAProxy's configuration. `option http-buffer-request` waits for a body, up to a buffer,
+/// before a request takes a slot; `timeout http-request` bounds that wait. `observe layer7` counts
+/// bad answers to requests.
 pub(super) fn haproxy(setup: &Setup, ports: Ports, folder: &Path) -> String {
     let Ports { http, https, .. } = ports;
     let (connections, dir) = (setup.connections, folder.display());
@@ -125,13 +127,13 @@ backend app
     )
 }
 
-/// nginx reads a whole body before it asks the application (`proxy_request_buffering on`) and takes
-/// a whole answer before its client has read it (`proxy_buffering on`): files hold what memory
-/// does not.
+/// Returns nginx's configuration. nginx reads a whole body before it contacts the application
+/// (`proxy_request_buffering on`) and a whole answer before its client has read it
+/// (`proxy_buffering on`). Files hold what does not fit into memory.
 pub(super) fn nginx(setup: &Setup, ports: Ports, folder: &Path) -> String {
     let Ports { http, h2c, https, .. } = ports;
     let dir = folder.display();
-    // A proxied request holds two.
+    // A proxied request uses two connections.
     let connections = setup.connections * 2;
     let slots = SLOTS / setup.servers.len().max(1);
     let fails = if setup.checks { "max_fails=5 fail_timeout=10s" } else { "max_fails=0" };
@@ -171,8 +173,8 @@ http {{
     )
 }
 
-/// Puts the lines of `extra` into their tables of `text`. A key that both have is the one of
-/// `extra`; a table that only `extra` has is appended.
+/// Merges the lines of `extra` into their tables in `text`. If both have a key, `extra` wins. A
+/// table that only `extra` has is appended.
 fn merge(text: &str, extra: &str) -> String {
     let mut tables = tables(text);
     for (name, lines) in self::tables(extra) {
@@ -193,7 +195,7 @@ fn merge(text: &str, extra: &str) -> String {
     merged
 }
 
-/// The lines of each table, in their order; what stands above the first table has no name.
+/// Returns the lines of each table in order. Lines above the first table have no name.
 fn tables(text: &str) -> Vec<(Option<&str>, Vec<&str>)> {
     let mut tables: Vec<(Option<&str>, Vec<&str>)> = vec![(None, Vec::new())];
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
@@ -206,7 +208,7 @@ fn tables(text: &str) -> Vec<(Option<&str>, Vec<&str>)> {
     tables
 }
 
-/// The name before the first equals sign.
+/// Returns the name before the first equals sign.
 fn key(line: &str) -> Option<&str> {
     line.split_once('=').map(|(key, _)| key.trim())
 }

@@ -1,4 +1,4 @@
-//! Which trials there are, and what each of them is run with.
+//! The list of trials, with the setup of each.
 
 use super::memory::Kinds;
 use super::origin::Origin;
@@ -13,31 +13,31 @@ use bywash_harness::confine::OwnedGroup;
 use bywash_harness::peer::{Kind, Programs};
 use bywash_harness::report::not_available;
 
-/// An attack by its name.
+/// A named attack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Attack {
-    /// No attack: visitors and honest clients at the edge alone.
+    /// No attack: only visitors and demanding honest clients
     Nobody,
-    /// Uploads of 700 B/s.
+    /// Uploads at 700 B/s
     SlowUpload,
-    /// Answers of 5 MB that are read at 700 B/s.
+    /// Answers of 5 MB that are read at 700 B/s
     SlowRead,
-    /// One HTTP/2 connection with 24 uploads of 60 bytes each 0.1 s.
+    /// One HTTP/2 connection with 24 uploads of 60 bytes every 0.1 s
     OneConnection,
-    /// Connections that make a proxy keep something, in 256 MiB.
+    /// Connections that make a proxy hold memory, in 256 MiB
     Memory,
-    /// Idle connections up to the limit.
+    /// Idle connections up to the limit
     IdleSeats,
-    /// Invented session cookies.
+    /// Invented session cookies
     SessionEviction,
-    /// A server that answers 500 at once beside one that works.
+    /// A server that answers 500 at once next to one that works
     BlackHole,
-    /// Watchers at the operators' listener.
+    /// Watchers at the operators' listener
     Watchers,
 }
 
 impl Attack {
-    /// All, in the order of the report.
+    /// All attacks, in the order of the report.
     pub(super) const ALL: [Self; 9] = [
         Self::Nobody,
         Self::SlowUpload,
@@ -50,7 +50,7 @@ impl Attack {
         Self::Watchers,
     ];
 
-    /// Returns the trials of this attack; the largest have `many` connections.
+    /// Returns the trials of this attack. The largest have `many` connections.
     pub(super) fn trials(self, many: usize) -> Vec<Trial> {
         let trial = |label: &str, what| Trial { label: label.to_owned(), what };
         match self {
@@ -93,7 +93,8 @@ fn slow_http1(client: Client, tls: bool, connections: usize, addresses: usize) -
     What::Slots(Slots::Http1 { client, tls, connections, addresses })
 }
 
-/// The trials of `client` by HTTP/1.1 and by TLS, and of the HTTP/2 connection `stream`.
+/// Returns the trials of `client` with HTTP/1.1 and with TLS, and that of the HTTP/2 connection
+/// `stream`.
 fn slow(name: &str, client: Client, many: usize, stream: (&str, Slots)) -> Vec<Trial> {
     let http1 = |tls, connections, addresses| {
         let what = slow_http1(client, tls, connections, addresses);
@@ -136,7 +137,7 @@ fn from(addresses: usize) -> String {
 /// A trial: one row of a table.
 #[derive(Debug, Clone)]
 pub(super) struct Trial {
-    /// What the row is called.
+    /// Label of the row.
     pub(super) label: String,
     what: What,
 }
@@ -151,22 +152,22 @@ enum What {
     Watchers,
 }
 
-/// The table that a trial belongs to, and what its cells hold.
+/// The table of a trial, which determines the content of its cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shown {
     /// Useful work, upload, reader, office.
     Slots,
-    /// Survival, peak, percentile, share served.
+    /// Survival, peak memory, 99th percentile, fraction served.
     Memory,
-    /// One share, or three of watchers.
+    /// One fraction, or three for watchers.
     Shares,
 }
 
-/// What all trials of a run have in common.
+/// Parameters that all trials of a run share.
 pub(super) struct Run<'a> {
     /// The programs.
     pub(super) programs: &'a Programs,
-    /// How long each attack lasts.
+    /// Duration of each attack.
     pub(super) length: Duration,
     /// Connections of the largest attack.
     pub(super) many: usize,
@@ -174,13 +175,14 @@ pub(super) struct Run<'a> {
     pub(super) extra: &'a str,
 }
 
-/// Client connections beside the hostile ones.
+/// Client connections in addition to the hostile ones.
 pub(super) const BESIDE: usize = 1000;
-/// nginx writes the answers of slow readers to files: more readers would fill a disk.
+/// Maximum number of slow readers with nginx, which writes their answers to files: more would fill
+/// a disk.
 const MOST_FILES: usize = 200;
 
 impl Trial {
-    /// Returns the table that it belongs to.
+    /// Returns the table of this trial.
     pub(super) fn shown(&self) -> Shown {
         match self.what {
             What::Slots(_) => Shown::Slots,
@@ -192,7 +194,7 @@ impl Trial {
         }
     }
 
-    /// Returns whether the trial means anything at `kind`.
+    /// Returns whether the trial makes sense for `kind`.
     pub(super) fn suits(&self, kind: Kind) -> bool {
         match self.what {
             What::Sessions { .. } | What::Watchers => kind == Kind::Bywash,

@@ -1,5 +1,5 @@
-//! Attack on the operators' listener: watchers with a token that may only read, and whether probes
-//! and the switch for an emergency still answer.
+//! Attack on the operators' listener: watchers with a read-only token, while probes and the
+//! emergency switch must still work.
 
 use super::target::Target;
 use std::io::{self, Read, Write};
@@ -12,12 +12,12 @@ use bywash_harness::http;
 
 const WATCHERS: usize = 300;
 const PROBES: usize = 15;
-/// A probe that takes longer has failed.
+/// Time limit of a probe.
 const BOUND: Duration = Duration::from_secs(2);
 /// Time for the gateway to accept the watchers.
 const SETTLE: Duration = Duration::from_secs(1);
 
-/// Opens 300 streams of events at `target`; returns the shares of 15 probes of `/livez` and of
+/// Opens 300 event streams at `target`. Returns the fractions of 15 probes of `/livez` and of
 /// `/metrics` that were answered, and whether `bywash bypass on` worked (1 or 0).
 pub(super) fn measure(target: &Target) -> io::Result<Vec<f64>> {
     let link = target.operator(&["console", "--read-only"])?;
@@ -32,7 +32,7 @@ pub(super) fn measure(target: &Target) -> io::Result<Vec<f64>> {
     let mut watchers = Vec::new();
     for _ in 0..WATCHERS {
         let mut stream = client_socket::connect_from(Ipv4Addr::LOCALHOST, port)?;
-        // One that is closed at once is a watcher that was refused.
+        // If the connection was closed at once, the watcher was refused.
         let _ = stream.write_all(watch.as_bytes());
         watchers.push(stream);
     }

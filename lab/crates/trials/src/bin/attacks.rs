@@ -1,4 +1,5 @@
-//! Attacks: what hostile clients cost those who are not, beside HAProxy and nginx in the same run.
+//! Measures the damage that hostile clients do to honest ones, compared with HAProxy and nginx in
+//! the same run.
 
 use bywash_peer::child_guard;
 use bywash_trials::attacks;

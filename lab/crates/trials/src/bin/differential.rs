@@ -1,7 +1,9 @@
-//! Do gateway and origin understand the same? Sends the corpus and its mutations through bywash to
-//! a recorder, replays what was forwarded to real servers, and prints who disagrees with whom.
+//! Tests whether gateway and origin understand messages in the same way. Sends the corpus and its
+//! mutations through bywash to a recorder, replays the forwarded bytes to real servers, and prints
+//! all disagreements.
 //!
-//! Exit code 1 if anybody does, or if a case is not treated as the corpus asks for.
+//! The exit code is 1 if there is any disagreement, or if a case is not handled as the corpus
+//! expects.
 
 use bywash_harness::table::Table;
 use bywash_trials::differential::corpus;
@@ -77,7 +79,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether all agree.
+/// Runs everything and returns whether all programs agree.
 fn run(options: &Options) -> io::Result<bool> {
     let front = match options.peer {
         Some(peer) => Front::Peer(peer),
@@ -120,7 +122,7 @@ fn run(options: &Options) -> io::Result<bool> {
     Ok(results.is_clean())
 }
 
-/// Those that are asked for and installed, with their versions.
+/// Returns the selected origins that are installed, with their versions.
 fn origins<'a>(options: &Options, paths: &OriginPaths) -> io::Result<Vec<(&'a Origin, String)>> {
     static KNOWN: [Origin; 13] = ORIGINS;
     let asked = |origin: &&Origin| options.origins.iter().any(|name| name == origin.name);
@@ -163,7 +165,8 @@ fn print(front: &Front, results: &Results, show: usize) {
     }
 }
 
-/// Markdown: what was sent, and what each origin made of what was forwarded.
+/// Returns a Markdown table of the sent messages, and of how each origin understood the forwarded
+/// ones.
 fn figures(results: &Results) -> String {
     let sum = |pick: fn(&Tally) -> usize| results.classes.values().map(pick).sum::<usize>();
     let rows = results.origins.iter().map(|tally| {

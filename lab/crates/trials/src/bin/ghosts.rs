@@ -1,7 +1,8 @@
-//! No ghosts: is a request whose client has left never started, and a running one stopped?
+//! Tests that there are no ghosts: a queued request whose client has left never starts, and a
+//! running one is stopped.
 //!
-//! Runs every way to leave against bywash and HAProxy (`abortonclose`, `maxconn 1`), one slot
-//! each, and prints counts and reaction times. Exit code 99 if bywash let a ghost through.
+//! Runs every way of leaving against bywash and HAProxy (`abortonclose`, `maxconn 1`), with one
+//! slot each, and prints counts and reaction times. The exit code is 99 if bywash started a ghost.
 
 use bywash_harness::machine::{self, Machine};
 use bywash_harness::peer::{Kind, Programs, Task};
@@ -23,7 +24,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 const PROMISE_NOT_KEPT: u8 = 99;
-/// So many requests that stay must all arrive before a count of zero ghosts means anything.
+/// Number of control requests whose client stays. All must arrive before a count of zero ghosts is
+/// meaningful.
 const CONTROLS: usize = 5;
 
 /// Count requests that bywash and HAProxy start although their client has left
@@ -59,7 +61,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Gives the number of bywash's ghosts.
+/// Runs all trials and returns the number of bywash's ghosts.
 fn run(options: &Options) -> io::Result<usize> {
     let candidates = candidates(options)?;
     let machine = Machine::here();

@@ -1,9 +1,9 @@
-//! When a client has left: how soon is its query cancelled, is another's ever, what does a storm
-//! cost?
+//! Measures what happens after a client has left: how soon its query is cancelled, whether another
+//! request's query is ever cancelled, and the cost of a storm of departures.
 //!
 //!     scripts/with-databases postgres mariadb -- target/release/orphans
 //!
-//! Exit code 99 if a lease did not save an innocent query.
+//! The exit code is 99 if an innocent query was cancelled despite a lease.
 
 use std::io;
 use std::path::PathBuf;
@@ -73,7 +73,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Gives the number of wrong victims under a lease.
+/// Runs the measurements and returns the number of wrong victims under a lease.
 fn run(options: &Options) -> io::Result<usize> {
     let there: Vec<Kind> = Kind::ALL.into_iter().filter(|kind| kind.address().is_some()).collect();
     if there.is_empty() {

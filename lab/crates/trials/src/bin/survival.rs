@@ -1,5 +1,5 @@
-//! Survival: what is done to the gateway, and whether it is still there, serves and forgets
-//! nothing. Exit code 99 if a promise was not kept.
+//! Tests whether the gateway survives floods, faults and upgrades, continues to serve, and loses no
+//! state. The exit code is 99 if a promise was broken.
 
 use bywash_peer::child_guard;
 use bywash_trials::{faults, floods, hostile, pulse, updown};
@@ -21,10 +21,9 @@ enum What {
     Updown(updown::Options),
     /// Failures of the upstream and of the machine
     Faults(faults::Options),
-    /// Connections that make the gateway hold memory: what each costs, and ten thousand in a
-    /// control group
+    /// Memory per hostile connection, and ten thousand of them in a control group
     Memory(hostile::Options),
-    /// Ten times the load for a minute, and how soon it is forgotten
+    /// Ten times the load for a minute, and the time until recovery
     Pulse(pulse::Options),
 }
 
