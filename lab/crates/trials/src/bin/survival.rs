@@ -6,7 +6,7 @@ use bywash_trials::{faults, floods, hostile, pulse, updown};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-/// Measure how the gateway bears floods, faults, its own replacement and a crowd
+/// Measure how the gateway copes with floods, faults, upgrades and overload
 #[derive(Debug, Parser)]
 struct CommandLine {
     #[command(subcommand)]

@@ -1,49 +1,51 @@
-//! Responses on a connection, told apart: how many came, with which status, fields and body.
+//! Splits a connection's bytes into responses: how many there are, with which status, fields and
+//! body.
 //!
-//! Unlike requests they are read with tolerance. A server that words its own refusal loosely is
-//! not what is being tested; whether it answered once or twice is.
+//! Unlike requests, responses are parsed tolerantly. How a server formats its own refusal is not
+//! under test; whether it answered once or twice is.
 
 /// One response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// 100 to 599.
+    /// Status code, 100 to 599.
     pub status: u16,
-    /// Names in lower case.
+    /// Fields, with names in lower case.
     pub fields: Vec<(String, Vec<u8>)>,
-    /// Without chunk framing.
+    /// Body without chunk framing.
     pub body: Vec<u8>,
 }
 
-/// What stands at the beginning of some bytes.
+/// The parse result for the start of some bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
-    /// A response, and how many bytes it took.
+    /// A response, and its length in bytes.
     Whole(Answer, usize),
-    /// The beginning of one, or nothing.
+    /// The beginning of a response, or no bytes at all.
     Unfinished,
-    /// Something else.
+    /// Bytes that are not a response.
     Garbage,
 }
 
 impl Answer {
-    /// The first field of this name (in lower case).
+    /// Returns the first field of this name (in lower case).
     pub fn field(&self, name: &str) -> Option<&[u8]> {
         self.fields.iter().find(|(is, _)| is == name).map(|(_, value)| value.as_slice())
     }
 
-    /// An interim answer: the final one is still to come.
+    /// Returns whether this is an interim response, after which the final one follows.
     pub fn is_interim(&self) -> bool {
         self.status < 200
     }
 
-    /// Whether the server says that it closes the connection.
+    /// Returns whether the server announces that it closes the connection.
     pub fn says_close(&self) -> bool {
         let closes = |value: &[u8]| value.to_ascii_lowercase().windows(5).any(|w| w == b"close");
         self.field("connection").is_some_and(closes)
     }
 }
 
-/// The first response in `bytes`. `to_head` says that it answers HEAD; `ended` that no more comes.
+/// Parses the first response in `bytes`. `to_head` means that it answers HEAD; `ended` means that
+/// no more bytes come.
 pub fn next(bytes: &[u8], to_head: bool, ended: bool) -> Next {
     let start = b"HTTP/1.";
     if !bytes.starts_with(&start[..start.len().min(bytes.len())]) {
@@ -63,7 +65,7 @@ pub fn next(bytes: &[u8], to_head: bool, ended: bool) -> Next {
     }
 }
 
-/// Every response in `bytes`, and whether something that is none follows.
+/// Returns every response in `bytes`, and whether bytes follow that are not a response.
 pub fn all(bytes: &[u8], heads: &[bool], ended: bool) -> (Vec<Answer>, bool) {
     let (mut answers, mut rest, mut finals) = (Vec::new(), bytes, 0);
     loop {
@@ -91,7 +93,7 @@ fn head_of(head: &[u8]) -> Option<Answer> {
     Some(Answer { status, fields: lines.filter_map(field).collect(), body: Vec::new() })
 }
 
-/// The body and its length on the wire; `None` if it is not all there.
+/// Returns the body and its length on the wire; `None` if the body is incomplete.
 fn body(answer: &Answer, rest: &[u8], to_head: bool, ended: bool) -> Option<(Vec<u8>, usize)> {
     if to_head || answer.is_interim() || matches!(answer.status, 204 | 304) {
         return Some((Vec::new(), 0));

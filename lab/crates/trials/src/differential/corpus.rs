@@ -1,4 +1,4 @@
-//! The corpus: messages in a text form that a person can read, one file for each class.
+//! The corpus: messages in a readable text form, one file for each class.
 //!
 //! ```text
 //! # A comment. Blank lines separate.
@@ -13,83 +13,84 @@
 //! ```
 //!
 //! `| text` is the text and CR LF, `> text` the text alone. Both know `\r \n \t \0 \s` (a space)
-//! `\\ \xHH` and `\{1000*text}` (the text a thousand times; no braces inside). A line never ends
-//! in a blank that the eye does not see: that is what `\s` and `\t` are for.
+//! `\\ \xHH` and `\{1000*text}` (the text a thousand times; no braces inside). A line never ends in
+//! an invisible blank: write `\s` or `\t` for that.
 //!
-//! | `expect:` | what must happen |
+//! | `expect:` | required result |
 //! |---|---|
 //! | `refuse 400` | this status, the connection closed, no whole request at the upstream |
-//! | `refuse 4xx` | the same with any status of the client's fault |
+//! | `refuse 4xx` | the same with any 4xx status |
 //! | `refuse` | the same with any status or none |
-//! | `forward`, `forward 2` | so many requests reach the upstream and are answered |
+//! | `forward`, `forward 2` | this number of requests reaches the upstream and is answered |
 //! | `forward 1 then refuse 400` | both, in this order |
-//! | `either` | both are right; only agreement is asked for |
+//! | `either` | both are correct; only agreement is required |
 //!
-//! `sees:` is the target that the upstream must get; `lacks:` a text that must not reach it.
+//! `sees:` is the target that the upstream must receive; `lacks:` is a text that must not reach it.
 //!
-//! Nothing but `std` is used: the gateway's tests include this very file.
+//! Only `std` is used, because the gateway's tests include this file.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 
-/// No message may be longer (bytes), so that a slip in a repetition does not eat the memory.
+/// Maximum length of a message in bytes, so that a typing error in a repetition does not exhaust
+/// the memory.
 const LONGEST: usize = 2 << 20;
 
-/// One message and what has to become of it.
+/// One message and its required result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Case {
-    /// The file it stands in, without the ending.
+    /// Name of the case's file, without the extension.
     pub class: String,
-    /// Unique in the corpus.
+    /// Name of the case, unique in the corpus.
     pub name: String,
-    /// The rule it breaks or keeps, with its source.
+    /// The rule that the message breaks or keeps, with its source.
     pub why: String,
-    /// What a gateway has to do.
+    /// The required result at a gateway.
     pub expect: Expect,
-    /// The target that must arrive at the upstream.
+    /// The target that must arrive at the upstream, if specified.
     pub sees: Option<Vec<u8>>,
-    /// Texts that must not arrive at the upstream, in whatever case.
+    /// Texts that must not arrive at the upstream, in lower case; they are compared without case.
     pub lacks: Vec<Vec<u8>>,
     /// The message, or several.
     pub bytes: Vec<u8>,
 }
 
-/// What a gateway has to do with a case.
+/// The required result of a case at a gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expect {
-    /// So many requests are forwarded; what is behind them is refused, if given.
+    /// This number of requests is forwarded. The rest is refused, if a refusal is given.
     Exactly {
-        /// Whole requests at the upstream.
+        /// Number of complete requests at the upstream.
         forwarded: usize,
-        /// How the rest is refused.
+        /// The refusal of the rest.
         refusal: Option<Refusal>,
     },
-    /// Whatever it likes, as long as everybody understands the same.
+    /// Any result, as long as all programs understand the message in the same way.
     Either,
 }
 
-/// How a message is refused.
+/// The way in which a message is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
     /// With this status.
     Status(u16),
-    /// With any 4xx.
+    /// With any 4xx status.
     ClientError,
-    /// With any 4xx or 5xx, or by closing the connection.
+    /// With any 4xx or 5xx status, or by closing the connection.
     Anyhow,
 }
 
-/// What is wrong with a corpus file.
+/// An error in a corpus file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistake {
-    /// Counted from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// What is wrong there.
+    /// Description of the error.
     pub what: String,
 }
 
-/// Every case of every `.txt` file in `folder`, by the files' names.
+/// Reads every case of every `.txt` file in `folder`, in order of the file names.
 pub fn load(folder: &Path) -> io::Result<Vec<Case>> {
     let mut files =
         fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
@@ -111,7 +112,7 @@ pub fn load(folder: &Path) -> io::Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// The cases of one file.
+/// Parses the cases of one file.
 pub fn parse(class: &str, text: &str) -> Result<Vec<Case>, Mistake> {
     let mut cases = Vec::new();
     let mut open: Option<Draft> = None;
@@ -138,7 +139,7 @@ pub fn parse(class: &str, text: &str) -> Result<Vec<Case>, Mistake> {
     Ok(cases)
 }
 
-/// A case being read.
+/// A case that is being parsed.
 struct Draft {
     case: Case,
     expect: Option<Expect>,
@@ -220,7 +221,7 @@ fn refusal(how: &str) -> Result<Refusal, String> {
     }
 }
 
-/// Appends the bytes that `text` stands for.
+/// Decodes the escapes in `text` and appends the bytes.
 fn unescape(text: &str, bytes: &mut Vec<u8>) -> Result<(), String> {
     let mut rest = text;
     while let Some((plain, escaped)) = rest.split_once('\\') {
@@ -238,7 +239,7 @@ fn append(bytes: &mut Vec<u8>, plain: &str) -> Result<(), String> {
     if bytes.len() > LONGEST { Err("the message is too long".into()) } else { Ok(()) }
 }
 
-/// One escape, after its backslash; gives what is behind it.
+/// Decodes one escape, after its backslash, and returns the text after the escape.
 fn escape<'a>(text: &'a str, bytes: &mut Vec<u8>) -> Result<&'a str, String> {
     let unknown = || format!("unknown escape \\{}", text.chars().take(4).collect::<String>());
     let byte = match text.bytes().next().ok_or_else(unknown)? {

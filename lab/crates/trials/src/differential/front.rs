@@ -1,4 +1,4 @@
-//! What is tested: the gateway, or in its place a peer, or nothing at all.
+//! The program under test: the gateway, a peer in its place, or nothing at all.
 
 use super::program::Program;
 use std::fmt;
@@ -7,28 +7,28 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Who stands between client and origin.
+/// A program to test instead of bywash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Peer {
-    /// HAProxy as it comes.
+    /// HAProxy with its defaults
     Haproxy,
-    /// nginx as it comes, with the client's `Host`.
+    /// nginx with its defaults and the client's `Host`
     Nginx,
-    /// Nobody: origins get what the client sends.
+    /// No program: origins get the client's bytes
     Direct,
 }
 
-/// Who stands between client and origin.
+/// The program between client and origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Front {
-    /// The product, at this path.
+    /// bywash, at this path.
     Gateway(PathBuf),
-    /// Another, for comparison.
+    /// Another program, for comparison.
     Peer(Peer),
 }
 
 impl Front {
-    /// Starts it before the upstream at a port; `None` if there is nobody to start.
+    /// Starts the program in front of the upstream at this port; `None` if no program is needed.
     pub fn start(&self, upstream: u16) -> io::Result<Option<Program>> {
         let program = match self {
             Self::Peer(Peer::Direct) => return Ok(None),
@@ -71,7 +71,8 @@ fn written(
     Ok(command)
 }
 
-/// The gateway's defaults, but that it decides and has a log of its own.
+/// Returns bywash's configuration: the defaults, except that decisions are enforced and the access
+/// log is off.
 fn gateway(port: u16, admin: u16, upstream: u16) -> String {
     format!(
         r#"version = 1
@@ -108,7 +109,8 @@ backend app
     )
 }
 
-/// `master_process off` makes it one process, whose end leaves no worker behind.
+/// Returns nginx's configuration. `master_process off` makes it one process, so no worker outlives
+/// it.
 fn nginx(port: u16, upstream: u16, folder: &Path) -> String {
     let dir = folder.display();
     format!(

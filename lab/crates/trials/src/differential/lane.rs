@@ -1,9 +1,9 @@
-//! A gateway between a client of ours and a recorder of ours, all ends in one thread.
+//! A gateway between a test client and a recorder, both driven by one thread.
 //!
-//! The recorder is an upstream that keeps every byte it gets and answers 204 to each request that
-//! the [reference](super::reading) finds in them. As client and recorder are read by the same
-//! loop, what has arrived when the client's connection ends belongs to that client, and no timer
-//! decides which message a byte came from.
+//! The recorder is an upstream that keeps every received byte and answers 204 to each request that
+//! the [reference](super::reading) finds in them. Client and recorder are read by the same loop.
+//! Bytes that have arrived when the client's connection ends therefore belong to that client, and
+//! no timer decides which message a byte came from.
 
 use super::answers::{self, Answer};
 use super::front::Front;
@@ -18,49 +18,51 @@ use bywash_harness::sys::Epoll;
 
 const CLIENT: usize = 0;
 const LISTENER: usize = 1;
-/// No wait is longer without a look whether it should end.
+/// Maximum wait in milliseconds before the end conditions are checked again.
 const LOOK: i32 = 5;
-/// After the client has said that it sends no more, a gateway has so long to close.
+/// Time limit for a gateway to close after the client has finished sending.
 const CLOSE_BOUND: Duration = Duration::from_secs(1);
-/// What a recorder keeps of one connection.
+/// Maximum bytes that the recorder keeps of one connection.
 const LONGEST: usize = 8 << 20;
 const ANSWER: &[u8] = b"HTTP/1.1 204 No Content\r\n\r\n";
 
 /// When to stop waiting for a gateway that neither answers nor closes.
 #[derive(Debug, Clone, Copy)]
 pub struct Patience {
-    /// After so many final answers no more are expected; `None` until the connection ends.
+    /// Number of final answers after which no more are expected; `None` to wait until the
+    /// connection ends.
     pub answers: Option<usize>,
-    /// Nothing at all may happen for so long.
+    /// Maximum time without any progress.
     pub limit: Duration,
 }
 
-/// What became of a message.
+/// The result of sending a message.
 #[derive(Debug, Clone)]
 pub struct Trial {
-    /// What the client got, without interim answers.
+    /// The client's answers, without interim ones.
     pub answers: Vec<Answer>,
-    /// Whether the gateway closed the client's connection by itself.
+    /// Whether the gateway closed the client's connection first.
     pub closed: bool,
-    /// What the upstream got, one for each connection, in the order in which they began.
+    /// The upstream's received bytes, one entry per connection, in the order in which they began.
     pub streams: Vec<Stream>,
 }
 
-/// What the upstream got on one connection.
+/// The bytes that the upstream received on one connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stream {
-    /// All of it.
+    /// All bytes.
     pub bytes: Vec<u8>,
-    /// What it means.
+    /// The reference's reading of the bytes.
     pub reading: Reading,
-    /// When each whole request arrived, among all of the trial.
+    /// The position of each complete request in the order of arrival, over all streams of the
+    /// trial.
     pub arrivals: Vec<usize>,
-    /// Whether the gateway kept the connection.
+    /// Whether the gateway kept the connection open.
     pub kept: bool,
 }
 
 impl Trial {
-    /// Whole requests at the upstream, in the order in which they came.
+    /// Returns the complete requests at the upstream, in the order of arrival.
     pub fn requests(&self) -> impl Iterator<Item = &reading::Request> {
         let mut all: Vec<_> = self
             .streams
@@ -71,13 +73,13 @@ impl Trial {
         all.into_iter().map(|(_, request)| request)
     }
 
-    /// Bytes at the upstream.
+    /// Returns the number of bytes at the upstream.
     pub fn bytes(&self) -> usize {
         self.streams.iter().map(|stream| stream.bytes.len()).sum()
     }
 }
 
-/// A gateway and both of its sides.
+/// A gateway with the client's and the upstream's side.
 #[derive(Debug)]
 pub struct Lane {
     gateway: Program,
@@ -86,18 +88,18 @@ pub struct Lane {
     listener: TcpListener,
     upstream_connections: BTreeMap<usize, UpstreamConnection>,
     next: usize,
-    /// Whole requests that have come so far.
+    /// Number of complete requests received so far.
     arrived: usize,
 }
 
 /// One upstream connection.
 #[derive(Debug)]
 struct UpstreamConnection {
-    /// `None` once it has ended.
+    /// The socket; `None` after the connection has ended.
     stream: Option<TcpStream>,
-    /// What came since the last trial.
+    /// Bytes received since the last trial.
     bytes: Vec<u8>,
-    /// How much of that has been answered.
+    /// Number of those bytes that belong to answered requests.
     answered: usize,
     arrivals: Vec<usize>,
 }
@@ -111,7 +113,7 @@ struct Client<'a> {
 }
 
 impl Lane {
-    /// Starts the gateway; `None` if nobody is to stand there.
+    /// Starts the gateway; `None` if no program is to stand between client and origin.
     pub fn open(front: &Front) -> io::Result<Option<Self>> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         listener.set_nonblocking(true)?;
@@ -123,7 +125,7 @@ impl Lane {
         Ok(Some(Self { gateway, epoll, tokens, listener, upstream_connections, next, arrived: 0 }))
     }
 
-    /// Sends a message and sees what comes of it. `heads` says which requests in it are HEAD.
+    /// Sends a message and returns the result. `heads` tells which of its requests are HEAD.
     pub fn run(&mut self, message: &[u8], heads: &[bool], patience: Patience) -> io::Result<Trial> {
         let stream = TcpStream::connect(("127.0.0.1", self.gateway.port()))?;
         stream.set_nodelay(true)?;
@@ -146,7 +148,8 @@ impl Lane {
         Ok(Trial { answers, closed, streams: self.take() })
     }
 
-    /// Until enough has been answered, or the gateway closes, or nothing happens any more.
+    /// Exchanges bytes until there are enough answers, the gateway closes, or nothing happens any
+    /// more.
     fn converse(
         &mut self,
         client: &mut Client<'_>,
@@ -161,7 +164,7 @@ impl Lane {
                 let (answers, _) = answers::all(&client.received, heads, false);
                 let finals = answers.iter().filter(|answer| !answer.is_interim()).count();
                 if patience.answers.is_some_and(|enough| finals >= enough) {
-                    // What else is on its way is not far.
+                    // Anything else in flight arrives shortly.
                     while self.turn(client, 2 * LOOK)? && !client.ended {}
                     return Ok(());
                 }
@@ -170,9 +173,9 @@ impl Lane {
         Ok(())
     }
 
-    /// The client sends no more, and waits until the gateway has seen that.
+    /// Ends the client's sending, and waits until the gateway closes.
     fn part(&mut self, client: &mut Client<'_>) -> io::Result<()> {
-        // It may have closed already.
+        // The connection may already be closed.
         let _ = client.stream.shutdown(Shutdown::Write);
         let start = Instant::now();
         while !client.ended && start.elapsed() < CLOSE_BOUND {
@@ -181,7 +184,8 @@ impl Lane {
         Ok(())
     }
 
-    /// Reads what has arrived upstream; a request that is not whole may still be cut there.
+    /// Reads all bytes that have arrived upstream. Waits for the gateway to cut a request that is
+    /// incomplete there.
     fn settle(&mut self) -> io::Result<()> {
         let start = Instant::now();
         while self.look(0, None)? {}
@@ -197,7 +201,7 @@ impl Lane {
         self.look(millis, Some(client))
     }
 
-    /// Waits for anything and reads it; whether there was anything.
+    /// Waits for events and handles them. Returns whether there were any.
     fn look(&mut self, millis: i32, mut client: Option<&mut Client<'_>>) -> io::Result<bool> {
         let mut tokens = std::mem::take(&mut self.tokens);
         self.epoll.wait(millis, &mut tokens)?;
@@ -229,7 +233,7 @@ impl Lane {
         Ok(())
     }
 
-    /// What came since the last time.
+    /// Takes the streams received since the last trial.
     fn take(&mut self) -> Vec<Stream> {
         let upstream_connections = self
             .upstream_connections
@@ -260,14 +264,14 @@ impl UpstreamConnection {
         self.answer(arrived);
     }
 
-    /// One answer for each whole request; what is none ends the connection.
+    /// Answers each complete request. Bytes that are not a request end the connection.
     fn answer(&mut self, arrived: &mut usize) {
         let reading = reading::read(self.bytes.get(self.answered..).unwrap_or_default(), SPEAKER);
         for request in &reading.requests {
             *arrived += 1;
             self.arrivals.push(*arrived);
             if let Some(stream) = &mut self.stream {
-                // Whoever does not want it has its reasons.
+                // The gateway may have closed the connection; that is not an error here.
                 let _ = stream.write_all(ANSWER);
                 if request.is_last() {
                     self.stream = None;
@@ -280,12 +284,13 @@ impl UpstreamConnection {
         }
     }
 
-    /// The gateway keeps a connection on which it has begun a request.
+    /// Returns whether the gateway keeps a connection on which it has begun a request.
     fn is_unfinished(&self) -> bool {
         self.stream.is_some() && self.answered < self.bytes.len()
     }
 
-    /// What is unfinished ends here, or it would become the beginning of the next trial.
+    /// Takes the received bytes. Closes a connection with an incomplete request, which would
+    /// otherwise become the start of the next trial.
     fn take(&mut self) -> Stream {
         let kept = self.stream.is_some();
         if self.is_unfinished() {
@@ -298,7 +303,7 @@ impl UpstreamConnection {
     }
 }
 
-/// Who speaks to the recorder.
+/// The speaker whose messages the recorder reads.
 const SPEAKER: Speaker = Speaker::Gateway;
 
 impl Client<'_> {
@@ -307,7 +312,7 @@ impl Client<'_> {
             match self.stream.write(self.unsent) {
                 Ok(count) => self.unsent = self.unsent.get(count..).unwrap_or_default(),
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return,
-                // Nobody listens any more; what was answered before can still be read.
+                // The gateway reads no more. Earlier answers can still be read.
                 Err(_) => self.unsent = &[],
             }
         }

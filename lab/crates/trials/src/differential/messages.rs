@@ -1,4 +1,4 @@
-//! The first part of a run: every case, alone and with a canary behind it, and its mutations go
+//! The first part of a run: sends every case, alone and followed by a canary, and its mutations
 //! through the gateway to the recorder.
 
 use super::corpus::{Case, Expect, Refusal};
@@ -15,63 +15,63 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What a case asks for may take long on a busy machine.
+/// Time limit for a result that the case requires, which may take long on a busy machine.
 const PATIENT: Duration = Duration::from_secs(3);
-/// A message that is not finished is waited for in vain.
+/// Time limit for a message that may be incomplete and then gets no response.
 const IMPATIENT: Duration = Duration::from_millis(150);
 
-/// What is sent, to whom and how often.
+/// The messages to send, and how.
 #[derive(Debug, Clone)]
 pub struct MessagePlan<'a> {
-    /// Who stands in between.
+    /// The program under test.
     pub front: &'a Front,
     /// The corpus.
     pub cases: &'a [Case],
-    /// Of each case.
+    /// Number of mutations of each case.
     pub mutations: usize,
-    /// Of the mutations.
+    /// Seed of the mutations.
     pub seed: u64,
-    /// Gateways at work side by side.
+    /// Number of gateways that work in parallel.
     pub lanes: usize,
-    /// After this no more mutations are sent.
+    /// Time after which no more mutations are sent.
     pub until: Instant,
 }
 
-/// Something that was forwarded on one connection, to be replayed.
+/// Bytes that were forwarded on one connection, to be replayed.
 #[derive(Debug, Clone)]
 pub struct Sample {
-    /// The first message that made it.
+    /// The first message that resulted in these bytes.
     pub source: Source,
     /// All bytes of the connection.
     pub bytes: Vec<u8>,
-    /// What they mean.
+    /// The reference's reading of the bytes.
     pub reading: Reading,
 }
 
-/// A case that came to an end by itself, to be sent again to real origins.
+/// A case that ended by itself, to be sent again to real origins.
 #[derive(Debug, Clone)]
 pub struct LiveCase {
-    /// Which case.
+    /// The case.
     pub source: Source,
-    /// With the canary.
+    /// The message, followed by the canary.
     pub message: Vec<u8>,
-    /// What was forwarded of it.
+    /// The requests that were forwarded.
     pub requests: Vec<Request>,
 }
 
-/// What the first part hands to the second.
+/// The first part's output, which is the second part's input.
 #[derive(Debug, Default)]
 pub struct Gathered {
-    /// What it has found itself.
+    /// Results of the first part.
     pub results: Results,
-    /// One of each kind.
+    /// One sample for each distinct forwarded stream.
     pub samples: HashMap<Vec<u8>, Sample>,
-    /// For the live part.
+    /// Cases for the live part.
     pub live: Vec<LiveCase>,
 }
 
 impl MessagePlan<'_> {
-    /// Sends everything.
+    /// Sends all messages.
     pub fn fire(&self) -> io::Result<Gathered> {
         let next = AtomicUsize::new(0);
         let progress = Progress::new("cases", self.cases.len());
@@ -123,13 +123,13 @@ struct MessageSender {
 }
 
 impl MessageSender {
-    /// As it stands in the corpus: does the gateway do what the case asks for?
+    /// Sends a case as it is in the corpus, and checks its expectation.
     fn alone(&mut self, case: &Case) -> io::Result<()> {
         let reading = reading::read(&case.bytes, Speaker::Client);
         let sent = Sent { bytes: &case.bytes, reading: &reading };
         let trial = self.send(&sent, patience(case.expect))?;
         let source = source(case, 0);
-        // Nobody in between refuses nothing.
+        // Without a program in between, nothing is refused.
         let why =
             if self.lane.is_some() { verdict::unmet(case, &sent, &trial) } else { Vec::new() };
         let tally = self.found.results.classes.entry(case.class.clone()).or_default();
@@ -149,7 +149,7 @@ impl MessageSender {
         let source = source(case, 0);
         self.check(&source, &sent, &trial);
         let requests: Vec<Request> = trial.requests().cloned().collect();
-        // Where a client names no host a gateway may name the upstream's: another one each time.
+        // If a client names no host, a gateway may insert the upstream's, which differs each time.
         let same_host = |request: &Request| {
             let host = request.host().unwrap_or_default();
             host.is_empty() || message.windows(host.len()).any(|part| part == host)
@@ -184,7 +184,7 @@ impl MessageSender {
         Ok(Trial { answers: Vec::new(), closed: false, streams })
     }
 
-    /// Judges what was forwarded and keeps it for the origins.
+    /// Checks the forwarded bytes and keeps them for the origins.
     fn check(&mut self, source: &Source, sent: &Sent<'_>, trial: &Trial) {
         if self.lane.is_some() {
             let (faults, beyond) = verdict::faults(sent, trial);
@@ -211,7 +211,8 @@ fn source(case: &Case, mutation: usize) -> Source {
     Source { class: case.class.clone(), case: case.name.clone(), mutation }
 }
 
-/// A status is waited for; that nothing happens is not.
+/// Returns the patience for an expectation: long for a required status, short if no response is
+/// expected.
 fn patience(expect: Expect) -> Patience {
     match expect {
         Expect::Exactly { forwarded, refusal: None } => {
@@ -226,12 +227,12 @@ fn patience(expect: Expect) -> Patience {
     }
 }
 
-/// Which requests of a message are HEAD, and get answers without a body.
+/// Returns which requests of a message are HEAD, whose answers have no body.
 fn heads(reading: &Reading) -> Vec<bool> {
     reading.requests.iter().map(|request| request.method == b"HEAD").collect()
 }
 
-/// What is forwarded, but for the name that each request gets of its own.
+/// Returns the forwarded bytes without the request name, which is unique for each request.
 fn kind(bytes: &[u8]) -> Vec<u8> {
     const NAME: &[u8] = b"bywash-request:";
     let named =

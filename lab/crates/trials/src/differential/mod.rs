@@ -1,22 +1,23 @@
-//! Do gateway and origin understand the same, whatever a client sends?
+//! A test that gateway and origin understand the same, whatever a client sends.
 //!
-//! Request smuggling needs two readers who see different messages in the same bytes. So a corpus
-//! of malformed and borderline messages (`lab/messages`), and mutations of them, go through the
-//! gateway to a recorder; what arrives there is read by a reference that forgives nothing, and
-//! replayed to real servers, each with an application that reflects what its server understood.
-//! Method, target, host, path, body and number of requests must be the same everywhere.
+//! Request smuggling needs two programs that read different messages from the same bytes. A corpus
+//! of malformed and borderline messages (`lab/messages`) and their mutations therefore go through
+//! the gateway to a recorder. A strict reference reads the bytes that arrive there, and they are
+//! replayed to real servers. Each server has an application that reflects how the server understood
+//! the request. Method, target, host, path, body and number of requests must be the same
+//! everywhere.
 //!
-//! | part | what for |
+//! | part | purpose |
 //! |---|---|
 //! | `corpus` | the messages and what is expected of a gateway |
 //! | `reading`, `rules` | the reference |
 //! | `lane`, `front`, `messages` | client, gateway and recorder |
-//! | `verdict` | what may be forwarded, and of what |
+//! | `verdict` | rules for forwarded messages |
 //! | `origin`, `replay`, `observed`, `reflector`, `parties` | real servers |
-//! | `results`, `progress` | what came of it |
+//! | `results`, `progress` | findings and counts |
 //!
-//! The idea of a recorder and a replay to many servers is the HTTP Garden's (Kallus et al., 2024);
-//! corpus and code are our own.
+//! The idea of a recorder and a replay to many servers comes from the HTTP Garden (Kallus et al.,
+//! 2024). Corpus and code are bywash's own.
 
 pub mod answers;
 pub mod corpus;
@@ -56,8 +57,8 @@ mod tests {
         }
     }
 
-    /// What must be forwarded is in order for the reference, so that a fault of the case's author
-    /// is not taken for the gateway's.
+    /// Checks that the reference accepts everything that must be forwarded, so that an error in a
+    /// case does not look like the gateway's.
     #[test]
     fn the_reference_reads_what_must_be_forwarded() {
         let mut wrong = Vec::new();

@@ -1,8 +1,6 @@
-//! Damage to messages, drawn from a seed: the same seed, case and number give the same bytes.
+//! Mutations of messages, drawn from a seed: the same seed, case and number give the same bytes.
 
-use bywash_harness::splitmix64::SplitMix64;
-
-/// Longer messages are not made (bytes).
+/// Maximum length of a mutated message, in bytes.
 const LONGEST: usize = 1 << 20;
 
 /// Returns the random numbers for the mutation of this number of a case of this name.
@@ -23,7 +21,7 @@ fn pick<'a, T: ?Sized>(rng: &mut SplitMix64, of: &[&'a T]) -> &'a T {
     of[below(rng, of.len())]
 }
 
-/// What is put in.
+/// Byte sequences to insert.
 const BYTES: [&[u8]; 20] = [
     b" ",
     b"\t",
@@ -75,10 +73,10 @@ const FIELDS: [&[u8]; 24] = [
     b" folded: line",
 ];
 
-/// Line ends that are none, and those that are.
+/// Invalid and valid line ends.
 const ENDS: [&[u8]; 6] = [b"\n", b"\r", b"\r\r\n", b"\n\r", b"\r\n\r\n", b""];
 
-/// A copy with one to three damages; `other` is a message that may be put behind.
+/// Returns a copy with one to three changes. `other` is a message that may be appended.
 pub fn mutate(message: &[u8], other: &[u8], rng: &mut SplitMix64) -> Vec<u8> {
     let mut bytes = message.to_vec();
     for _ in 0..=below(rng, 3) {
@@ -111,7 +109,7 @@ fn insert(bytes: &mut Vec<u8>, at: usize, piece: &[u8]) {
     bytes.splice(at.min(bytes.len())..at.min(bytes.len()), piece.iter().copied());
 }
 
-/// Where lines end: the places of CR LF.
+/// Returns the positions of CR LF.
 fn line_ends(bytes: &[u8]) -> Vec<usize> {
     let pairs = bytes.windows(2).enumerate();
     pairs.filter(|(_, two)| *two == b"\r\n").map(|(at, _)| at).take(200).collect()
@@ -128,7 +126,7 @@ fn swap_line_end(bytes: &mut Vec<u8>, rng: &mut SplitMix64) {
     }
 }
 
-/// A line once more, behind itself or behind the request line.
+/// Repeats a line, after itself or after the request line.
 fn repeat_line(bytes: &mut Vec<u8>, rng: &mut SplitMix64) {
     let ends = line_ends(bytes);
     let number = below(rng, ends.len());

@@ -1,8 +1,9 @@
-//! What an origin says that it has understood of a request: its reflection.
+//! The reflection of a request: an origin's report of how it understood the request.
 //!
-//! JSON with `method`, `target`, `host`, `route` and `body`; the body in hexadecimal digits, the
-//! others one character a byte, `null` where the origin does not say. In the body of the answer,
-//! or for HEAD in the field `Reflection`.
+//! A reflection is JSON with `method`, `target`, `host`, `route` and `body`. The body is in
+//! hexadecimal digits, the others have one character per byte, and `null` means that the origin
+//! does not report the value. It is in the body of the answer, or for HEAD in the field
+//! `Reflection`.
 
 use super::answers::Answer;
 use super::reading::Request;
@@ -11,20 +12,20 @@ use serde_json::{Value, json};
 /// One reflection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObservedRequest {
-    /// `None` means that the origin does not say, here and below.
+    /// Method; `None` here and below means that the origin does not report the value.
     pub method: Option<Vec<u8>>,
-    /// Undecoded.
+    /// Target as received, without decoding.
     pub target: Option<Vec<u8>>,
-    /// Without blanks around it.
+    /// Host, without surrounding blanks.
     pub host: Option<Vec<u8>>,
-    /// The path as the origin matches it.
+    /// Path as the origin matches it.
     pub route: Option<Vec<u8>>,
-    /// Without framing.
+    /// Body without framing.
     pub body: Option<Vec<u8>>,
 }
 
 impl ObservedRequest {
-    /// The reflection in an answer, if it is one.
+    /// Returns the reflection in an answer, if the answer is one.
     pub fn of(answer: &Answer) -> Option<Self> {
         let text = answer.field("reflection").unwrap_or(&answer.body);
         let value: Value = serde_json::from_slice(text).ok()?;
@@ -38,7 +39,7 @@ impl ObservedRequest {
         })
     }
 
-    /// What the reference has understood, worded as an origin does.
+    /// Returns the reflection of a request that the reference has read.
     pub fn json(request: &Request) -> Value {
         let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();
         let hex: String =
@@ -52,7 +53,7 @@ impl ObservedRequest {
         })
     }
 
-    /// How it differs from `request`; nothing if it is the same.
+    /// Describes the first difference from `request`; `None` if there is none.
     pub fn differs(&self, request: &Request) -> Option<String> {
         let differ = |what: &str, observed: &[u8], is: &[u8]| {
             let (observed, is) = (excerpt(observed), excerpt(is));
@@ -64,7 +65,7 @@ impl ObservedRequest {
         if method != request.method {
             return differ("method", method, &request.method);
         }
-        // An absolute target may be given as it came, or as path and query.
+        // An absolute target may be reported unchanged, or as path and query.
         if unlike(&request.target) && unlike(request.path_and_query()) {
             return differ("target", target.unwrap_or_default(), &request.target);
         }
@@ -84,20 +85,21 @@ impl ObservedRequest {
     }
 }
 
-/// An empty query is none, as ASGI has it, and doubled slashes are one, as Apache has it.
+/// Normalizes a target: removes an empty query, as ASGI does, and merges doubled slashes, as Apache
+/// does.
 fn plain(target: &[u8]) -> Vec<u8> {
     single_slashes(target.strip_suffix(b"?").unwrap_or(target))
 }
 
-/// Whether an origin's route is what the target's path decodes to. Doubled slashes are one, as
-/// nginx has it; what is beyond ASCII is decoded as every origin likes.
+/// Returns whether an origin's route is the decoded path of the target. Doubled slashes are merged,
+/// as nginx does. Paths beyond ASCII are not compared, because origins decode them differently.
 fn same_route(observed: &[u8], target: &[u8]) -> bool {
     let path = target.split(|byte| *byte == b'?').next().unwrap_or_default();
     let route = single_slashes(&decoded(path));
     !path.starts_with(b"/") || !route.is_ascii() || single_slashes(observed) == route
 }
 
-/// Without percent encodings, once.
+/// Decodes percent encodings, once.
 pub fn decoded(path: &[u8]) -> Vec<u8> {
     let (mut plain, mut rest) = (Vec::new(), path);
     while let Some((first, behind)) = rest.split_first() {
@@ -110,19 +112,19 @@ pub fn decoded(path: &[u8]) -> Vec<u8> {
     plain
 }
 
-/// Runs of slashes made one.
+/// Merges runs of slashes.
 pub fn single_slashes(path: &[u8]) -> Vec<u8> {
     let mut single = path.to_vec();
     single.dedup_by(|this, before| *this == b'/' && *before == b'/');
     single
 }
 
-/// One character a byte.
+/// Returns a text with one character per byte.
 pub fn latin(bytes: &[u8]) -> String {
     bytes.iter().copied().map(char::from).collect()
 }
 
-/// JSON whose characters beyond ASCII are escaped: all of them are below 256.
+/// Returns JSON whose characters beyond ASCII are escaped; all of them are below 256.
 pub fn ascii(value: &Value) -> String {
     let escape = |c: char| match c {
         ' '..='~' => c.to_string(),
@@ -131,7 +133,7 @@ pub fn ascii(value: &Value) -> String {
     value.to_string().chars().map(escape).collect()
 }
 
-/// For a report: readable, and not too long.
+/// Returns a readable excerpt of limited length, for a report.
 pub fn excerpt(bytes: &[u8]) -> String {
     const LONGEST: usize = 120;
     let shown = bytes.get(..LONGEST).unwrap_or(bytes).escape_ascii();

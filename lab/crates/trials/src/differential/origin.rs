@@ -1,5 +1,5 @@
-//! The origins: the servers that applications really have, each with a small application of ours
-//! that reflects what the server has understood (`lab/origins`, installed by `scripts/origins`).
+//! The origins: widely used application servers, each with a small application that reflects how
+//! the server understood a request (`lab/origins`, installed by `scripts/origins`).
 
 use super::program::Program;
 use std::fs;
@@ -9,14 +9,15 @@ use std::process::{Command, Stdio};
 
 use bywash_harness::sys;
 
-/// How an origin is started.
+/// A description of how to start an origin.
 #[derive(Debug, Clone, Copy)]
 pub struct Origin {
-    /// For reports and `--origins`.
+    /// Name for reports and `--origins`.
     pub name: &'static str,
-    /// `{installed}` is the folder of `scripts/origins`.
+    /// The program. `{installed}` is the folder of `scripts/origins`.
     program: &'static str,
-    /// `{port}`: where it is to listen; `{config}`: its configuration, filled in.
+    /// Arguments. `{port}` is the listening port, `{config}` the path of the generated
+    /// configuration.
     arguments: &'static [&'static str],
     /// A file of `lab/origins` with `@PORT@`, `@DIR@` and `@BACKEND@`.
     config: Option<&'static str>,
@@ -45,7 +46,7 @@ const fn proxy(
     Origin { name, program, arguments, config: Some(config), version }
 }
 
-/// All that are known.
+/// All known origins.
 pub const ORIGINS: [Origin; 13] = [
     proxy("nginx", "nginx", &["-c", "{config}"], "nginx.conf", &["nginx", "-v"]),
     proxy("apache", "apache2", &["-X", "-f", "{config}"], "apache.conf", &["apache2", "-v"]),
@@ -129,19 +130,19 @@ pub const ORIGINS: [Origin; 13] = [
     },
 ];
 
-/// Where things are.
+/// Paths and ports that origins need.
 #[derive(Debug, Clone)]
 pub struct OriginPaths {
-    /// `lab/origins`, absolute.
+    /// Absolute path of `lab/origins`.
     pub sources: PathBuf,
-    /// What `scripts/origins` made, absolute.
+    /// Absolute path of the output of `scripts/origins`.
     pub installed: PathBuf,
     /// The reflector's port.
     pub backend: u16,
 }
 
 impl Origin {
-    /// The version that it prints; `None` if it is not installed.
+    /// Returns the version that the origin prints; `None` if it is not installed.
     pub fn version(&self, paths: &OriginPaths) -> Option<String> {
         let (program, arguments) = self.version.split_first()?;
         let mut command = Command::new(fill(program, paths));
@@ -152,7 +153,7 @@ impl Origin {
         Some(number_in(&String::from_utf8_lossy(&text)))
     }
 
-    /// Starts it.
+    /// Starts the origin.
     pub fn start(&self, paths: &OriginPaths) -> io::Result<Program> {
         Program::start(self.name, |port, folder| {
             let config = folder.join("config");
@@ -172,7 +173,7 @@ impl Origin {
     }
 }
 
-/// The first word that looks like a number of a version.
+/// Returns the first word that looks like a version number.
 fn number_in(text: &str) -> String {
     let looks = |word: &&str| word.contains('.') && word.contains(|c: char| c.is_ascii_digit());
     let word = text.split([' ', '/', '\n', '(', ')']).find(looks).unwrap_or(text);

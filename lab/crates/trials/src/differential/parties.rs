@@ -1,5 +1,5 @@
-//! The second part of a run: what the gateway forwarded is replayed to each origin, and the cases
-//! go through the gateway to the origin itself.
+//! The second part of a run: replays the forwarded bytes to each origin, and sends the cases
+//! through the gateway to the origin itself.
 
 use super::answers;
 use super::front::Front;
@@ -14,12 +14,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Connections to an origin side by side.
+/// Number of parallel connections to an origin.
 const HANDS: usize = 4;
-/// A message that came to an end before will do so again.
+/// Time limit for a live case. All live cases have ended by themselves before.
 const LIVE_BOUND: Duration = Duration::from_secs(3);
 
-/// Runs one origin.
+/// Runs both tests with one origin.
 pub fn run_origin(
     origin: &Origin,
     paths: &OriginPaths,
@@ -96,7 +96,8 @@ fn replay_all<'a>(
     Ok(parts.into_iter().collect::<io::Result<Vec<_>>>()?.into_iter().flatten().collect())
 }
 
-/// What the origin understood otherwise than the recorder did; gives how many cases were sent.
+/// Sends the live cases and records how the origin's reading differs from the recorder's. Returns
+/// the number of cases sent.
 fn live(
     front: &Front,
     upstream: u16,

@@ -1,4 +1,4 @@
-//! The programs of a run: each has a folder of its own and a port, and ends with the value.
+//! The programs of a run. Each has its own folder and port. Dropping the value ends the program.
 
 use bywash_peer::{Running, Scratch, free_port};
 use std::io;
@@ -14,7 +14,8 @@ pub struct Program {
 }
 
 impl Program {
-    /// Starts it and waits until it accepts connections. `command` gets the port and the folder.
+    /// Starts the program and waits until it accepts connections. `command` gets the port and the
+    /// folder.
     pub fn start(
         name: &str,
         command: impl FnOnce(u16, &Path) -> io::Result<Command>,
@@ -27,17 +28,17 @@ impl Program {
         Ok(Self { port, running, _folder: folder })
     }
 
-    /// Where it listens.
+    /// Returns the listening port.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Whether it still runs.
+    /// Returns whether the program is running.
     pub fn runs(&mut self) -> bool {
         self.running.runs()
     }
 
-    /// What it wrote.
+    /// Returns the program's output.
     pub fn log(&self) -> String {
         self.running.log()
     }

@@ -1,4 +1,4 @@
-//! How far a long run has come: one line that is written anew on a terminal, a few lines elsewhere.
+//! The progress of a long run: one line that is rewritten on a terminal, a few lines elsewhere.
 
 use std::io::{IsTerminal, stderr};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,19 +9,19 @@ pub struct Progress {
     what: String,
     total: usize,
     done: AtomicUsize,
-    /// Steps between two lines.
+    /// Number of steps between two lines.
     stride: usize,
 }
 
 impl Progress {
-    /// Nothing is done yet.
+    /// Creates a count at zero.
     pub fn new(what: &str, total: usize) -> Self {
         let stride = if stderr().is_terminal() { 200 } else { 4 };
         let stride = (total / stride).max(1);
         Self { what: what.into(), total, done: AtomicUsize::new(0), stride }
     }
 
-    /// One more.
+    /// Counts one more step, and prints the progress from time to time.
     pub fn step(&self) {
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         if done == self.total || done.is_multiple_of(self.stride) {

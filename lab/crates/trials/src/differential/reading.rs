@@ -1,78 +1,79 @@
-//! The reference: what a message means to a reader who forgives nothing (RFC 9112).
+//! The reference: a strict reader of messages (RFC 9112).
 //!
-//! It shares no code with the gateway, on purpose, and is not fast. Whatever a specification
-//! leaves to tolerance (a bare LF, folded lines, lists of equal lengths, blanks before a chunk's
-//! size) is a fault here, because another reader may be less tolerant, or otherwise.
+//! It deliberately shares no code with the gateway, and is not fast. Everything that a
+//! specification lets a reader tolerate (a bare LF, folded lines, lists of equal lengths, blanks
+//! before a chunk size) is a fault here, because another reader may be less tolerant, or tolerate
+//! it differently.
 
 use super::rules::{self, Stop};
 use std::ops::Range;
 
-/// What is allowed depends on who speaks.
+/// The sender of a message, which determines the rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Speaker {
-    /// A client may say anything that a server has to understand; trailers that are to be dropped
+    /// A client, which may send anything that a server has to understand. Trailers to be dropped
     /// are dropped.
     Client,
-    /// A gateway writes the plainest form there is: HTTP/1.1, one `Host`, a path, no empty line,
-    /// no chunk extensions, no trailers that belong in a head.
+    /// A gateway, which must use the plainest form: HTTP/1.1, one `Host`, a path, no empty line, no
+    /// chunk extensions, and no trailers that belong in a head.
     Gateway,
 }
 
 /// One request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// As it came; a token.
+    /// Method as received; a token.
     pub method: Vec<u8>,
-    /// As it came.
+    /// Target as received.
     pub target: Vec<u8>,
-    /// HTTP/1.0 or HTTP/1.1.
+    /// Minor version: HTTP/1.0 or HTTP/1.1.
     pub minor: u8,
-    /// Names as they came, values without blanks around them.
+    /// Fields: names as received, values without surrounding blanks.
     pub fields: Vec<Field>,
-    /// Without chunk framing.
+    /// Body without chunk framing.
     pub body: Vec<u8>,
-    /// Where it stands in the bytes that were read, body and trailers included.
+    /// Position in the bytes, including body and trailers.
     pub span: Range<usize>,
 }
 
-/// Name and value.
+/// Name and value of a field.
 pub type Field = (Vec<u8>, Vec<u8>);
 
-/// What stands behind the last whole request.
+/// The bytes after the last complete request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tail {
-    /// Nothing.
+    /// No bytes.
     Nothing,
     /// The beginning of a head.
     Head,
-    /// A whole head and a part of its body.
+    /// A complete head and part of its body.
     Body(Box<Request>),
-    /// Something that is no request.
+    /// Bytes that are not a valid request.
     Fault {
-        /// Which rule is broken.
+        /// The broken rule.
         what: &'static str,
-        /// Whether the head before it is in order.
+        /// Whether the head before the fault is valid.
         in_body: bool,
     },
 }
 
-/// A connection's bytes, understood.
+/// The reference's reading of a connection's bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reading {
-    /// In their order.
+    /// Complete requests, in order.
     pub requests: Vec<Request>,
-    /// What is behind them.
+    /// The bytes after the requests.
     pub tail: Tail,
 }
 
 impl Request {
-    /// The values of all fields of this name.
+    /// Returns the values of all fields of this name.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
         let of_name = move |field: &&Field| field.0.eq_ignore_ascii_case(name.as_bytes());
         self.fields.iter().filter(of_name).map(|field| field.1.as_slice())
     }
 
-    /// Whether the connection ends after it.
+    /// Returns whether the connection ends after this request.
     pub fn is_last(&self) -> bool {
         let says = |word: &str| {
             let mut options = self.all("connection").flat_map(|v| v.split(|byte| *byte == b','));
@@ -81,13 +82,13 @@ impl Request {
         says("close") || (self.minor == 0 && !says("keep-alive"))
     }
 
-    /// Whose site it is for: the request line's authority, or else `Host`.
+    /// Returns the host: the request line's authority, or else `Host`.
     pub fn host(&self) -> Option<Vec<u8>> {
         let authority = rules::absolute(&self.target).map(|(authority, _)| authority);
         authority.or_else(|| self.all("host").next()).map(<[u8]>::to_vec)
     }
 
-    /// Path and query.
+    /// Returns path and query of the target.
     pub fn path_and_query(&self) -> &[u8] {
         match rules::absolute(&self.target) {
             Some((_, b"")) => b"/",
@@ -97,7 +98,7 @@ impl Request {
     }
 }
 
-/// Reads everything that one connection carried.
+/// Reads all bytes of one connection.
 pub fn read(bytes: &[u8], speaker: Speaker) -> Reading {
     let mut requests = Vec::new();
     let mut at = 0;
@@ -134,7 +135,7 @@ struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// Up to CR LF. A CR or LF alone, or a NUL, is a fault as soon as it is seen.
+    /// Reads up to CR LF. A bare CR or LF, or a NUL, is a fault as soon as it is seen.
     fn line(&mut self) -> Result<&'a [u8], Stop> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let Some(end) = rest.iter().position(|byte| matches!(byte, b'\r' | b'\n' | 0)) else {
@@ -149,7 +150,7 @@ impl<'a> Cursor<'a> {
         Ok(&rest[..end])
     }
 
-    /// A client may send one before a request (RFC 9112 §2.2).
+    /// Skips one empty line, which a client may send before a request (RFC 9112 §2.2).
     fn skip_empty_line(&mut self) {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         if self.speaker == Speaker::Client && rest.starts_with(b"\r\n") {

@@ -1,5 +1,5 @@
-//! The application behind those origins that are proxies themselves (nginx, Apache, HAProxy): it
-//! reflects what the [reference](super::reading) understands of what they forward.
+//! The application behind origins that are proxies themselves (nginx, Apache, HAProxy): it reflects
+//! how the [reference](super::reading) reads the requests that they forward.
 
 use super::observed::{self, ObservedRequest};
 use super::reading::{self, Request, Speaker, Tail};
@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// An origin that leaves a connection idle for so long has lost it.
+/// Time after which an idle connection is closed.
 const IDLE: Duration = Duration::from_secs(30);
 const LONGEST: usize = 8 << 20;
 
-/// A running reflector; it accepts no more when dropped.
+/// A running reflector. Dropping it stops accepting connections.
 #[derive(Debug)]
 pub struct Reflector {
     port: u16,
@@ -22,7 +22,7 @@ pub struct Reflector {
 }
 
 impl Reflector {
-    /// Starts it on a free port.
+    /// Starts a reflector on a free port.
     pub fn open() -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let port = listener.local_addr()?.port();
@@ -33,14 +33,14 @@ impl Reflector {
                 if thread_ends.load(Ordering::SeqCst) {
                     return;
                 }
-                // A connection that breaks is its origin's affair.
+                // A broken connection matters only to its origin.
                 thread::spawn(move || drop(serve(stream)));
             }
         });
         Ok(Self { port, ends })
     }
 
-    /// Where it listens.
+    /// Returns the reflector's port.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -49,7 +49,7 @@ impl Reflector {
 impl Drop for Reflector {
     fn drop(&mut self) {
         self.ends.store(true, Ordering::SeqCst);
-        // Wakes the thread; if that fails it ends with the process.
+        // Wakes the thread. If that fails, the thread ends with the process.
         let _ = TcpStream::connect(("127.0.0.1", self.port));
     }
 }
@@ -92,7 +92,8 @@ fn reflection(request: &Request) -> Vec<u8> {
     message.into_bytes()
 }
 
-/// What an origin forwards that is no request of the plainest form would be its own fault.
+/// Returns the answer to bytes from an origin that the reference rejects. Those would be the
+/// origin's own fault.
 fn refusal(what: &str) -> Vec<u8> {
     let length = what.len();
     format!(

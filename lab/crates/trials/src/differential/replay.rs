@@ -1,8 +1,8 @@
-//! Says to an origin what a gateway said to its upstream, and compares what it understands.
+//! Replays a gateway's bytes to an origin, and compares how the origin understands them.
 //!
-//! Requests are sent one after the other, each after the answer to the one before, as a gateway
-//! does it on a connection that it keeps. Behind them comes a canary, a request that cannot be
-//! misread: if the origin still has bytes of the message to interpret, they will meet it.
+//! Each request is sent after the answer to the previous one, as a gateway does on a kept
+//! connection. A canary follows, a request that cannot be misread. If the origin still expects
+//! bytes of the message, it interprets the canary as such.
 
 use super::answers::{self, Answer, Next};
 use super::observed::ObservedRequest;
@@ -11,31 +11,31 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
-/// So long may an origin think about a whole request.
+/// Time limit for an origin's answer to a complete request.
 const ANSWER_BOUND: Duration = Duration::from_secs(5);
-/// So long it is waited for an answer that should not come.
+/// Time to wait for an answer that should not come.
 const NO_ANSWER_BOUND: Duration = Duration::from_millis(300);
 const LONGEST: usize = 8 << 20;
 
-/// The request behind every message.
+/// The request after every message.
 pub const CANARY: &[u8] = b"GET /canary HTTP/1.1\r\nHost: canary.test\r\nConnection: close\r\n\r\n";
 
-/// What an origin made of one connection's bytes.
+/// The result of replaying one connection's bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Replay {
-    /// Requests that it understood as they are.
+    /// Number of requests that the origin understood correctly.
     pub agreed: usize,
-    /// Requests that it refused, by status.
+    /// Statuses of the requests that the origin refused.
     pub refused: Vec<u16>,
-    /// Requests that it answered without asking the application.
+    /// Number of requests that the origin answered without calling the application.
     pub own: usize,
-    /// Requests that it understood where the reference sees none.
+    /// Number of requests that the origin understood but the reference does not find.
     pub beyond: usize,
-    /// What it understood otherwise.
+    /// Descriptions of requests that the origin understood differently.
     pub faults: Vec<String>,
 }
 
-/// Replays the bytes that `reading` is of.
+/// Replays `bytes`, whose reading by the reference is `reading`.
 pub fn replay(port: u16, bytes: &[u8], reading: &Reading) -> io::Result<Replay> {
     let mut connection = OriginConnection::open(port)?;
     let mut replay = Replay::default();
@@ -70,13 +70,13 @@ pub fn replay(port: u16, bytes: &[u8], reading: &Reading) -> io::Result<Replay> 
     Ok(replay)
 }
 
-/// The canary, understood.
+/// Returns the canary as the reference reads it.
 pub fn canary() -> Request {
     reading::read(CANARY, Speaker::Gateway).requests.swap_remove(0)
 }
 
 impl Replay {
-    /// Whether the connection goes on after this answer.
+    /// Records the outcome of a request, and returns whether the connection continues.
     fn judge(
         &mut self,
         outcome: ReadOutcome,
@@ -105,8 +105,9 @@ impl Replay {
         Ok(false)
     }
 
-    /// Puma says nothing to some requests that it does not like, and refuses what comes next. An
-    /// origin that still waits for the end of a request would take the canary for a part of it.
+    /// Tests an origin that did not answer, by sending the canary. Puma sends nothing in response
+    /// to some requests that it rejects, and refuses the next one. An origin that still waits for
+    /// the end of a request would take the canary as part of it.
     fn silence(&mut self, connection: &mut OriginConnection) -> io::Result<()> {
         connection.send(CANARY);
         match connection.answer(&canary(), ANSWER_BOUND)? {
@@ -119,7 +120,8 @@ impl Replay {
         Ok(())
     }
 
-    /// A request that the gateway broke off may be seen as far as it came, but no other.
+    /// Replays an incomplete request. The origin may see the part that was sent, but no other
+    /// request.
     fn unfinished(
         &mut self,
         connection: &mut OriginConnection,
@@ -136,7 +138,8 @@ impl Replay {
             ([observed], Some(request)) => {
                 let part = |body: &Vec<u8>| request.body.starts_with(body);
                 let body = observed.body.as_ref().filter(|body| !part(body)).cloned();
-                // If it is a part of the body, it is compared as if it were the whole.
+                // If the body is only part of the expected one, it is compared as if it were
+                // complete.
                 let body = Some(body.unwrap_or_else(|| request.body.clone()));
                 self.faults.extend(ObservedRequest { body, ..observed.clone() }.differs(request));
             }
@@ -146,7 +149,7 @@ impl Replay {
     }
 }
 
-/// What came in time.
+/// The outcome of waiting for an answer.
 #[derive(Debug, PartialEq, Eq)]
 enum ReadOutcome {
     Answer(Answer),
@@ -164,7 +167,7 @@ pub struct OriginConnection {
 }
 
 impl OriginConnection {
-    /// Connects.
+    /// Connects to the origin at this port.
     pub fn open(port: u16) -> io::Result<Self> {
         let stream = TcpStream::connect(("127.0.0.1", port))?;
         stream.set_nodelay(true)?;
@@ -172,13 +175,13 @@ impl OriginConnection {
         Ok(Self { stream, received: Vec::new(), ended: false })
     }
 
-    /// Sends, if anybody listens.
+    /// Sends `bytes`, and ignores errors.
     pub fn send(&mut self, bytes: &[u8]) {
         // An origin may have answered and closed before it has read everything.
         let _ = self.stream.write_all(bytes);
     }
 
-    /// Says that no more will be sent.
+    /// Ends the sending side.
     fn finish(&mut self) {
         let _ = self.stream.shutdown(Shutdown::Write);
     }
@@ -201,7 +204,7 @@ impl OriginConnection {
         }
     }
 
-    /// Everything until the end, or until nothing has come for so long.
+    /// Reads until the end, or until no bytes have arrived for `bound`.
     pub fn rest(&mut self, bound: Duration) -> io::Result<Vec<u8>> {
         loop {
             let before = self.received.len();
@@ -212,7 +215,7 @@ impl OriginConnection {
         }
     }
 
-    /// Whether the other side has closed.
+    /// Returns whether the origin has closed the connection.
     pub fn has_ended(&self) -> bool {
         self.ended
     }
@@ -255,7 +258,7 @@ mod tests {
         let inner = "GET /inner HTTP/1.1\r\nHost: a\r\n\r\n";
         let head = "POST /1 HTTP/1.1\r\nHost: a\r\n\r\n";
         let bytes = format!("{head}{inner}");
-        // As if the reference had found a body where the origin finds a request.
+        // Simulates that the reference found a body where the origin finds a request.
         let mut reading = reading::read(bytes.as_bytes(), Speaker::Gateway);
         reading.requests.truncate(1);
         reading.requests[0].span.end = bytes.len();

@@ -1,108 +1,110 @@
-//! What a run has found, counted by class and by origin.
+//! The findings of a run, counted by class and by origin.
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What became of the messages of a class.
+/// The results for the messages of a class.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Cases of the corpus.
+    /// Number of cases in the corpus.
     pub cases: usize,
-    /// Cases of which nothing whole was forwarded.
+    /// Number of cases of which no complete request was forwarded.
     pub refused: usize,
-    /// Cases that were not treated as they ask for.
+    /// Number of cases whose expectation was not met.
     pub unmet: usize,
-    /// Mutations sent.
+    /// Number of mutations sent.
     pub mutations: usize,
-    /// Mutations of which nothing whole was forwarded.
+    /// Number of mutations of which no complete request was forwarded.
     pub mutations_refused: usize,
-    /// Messages, mutations included, of which more requests were forwarded than the reference finds.
+    /// Number of messages, including mutations, of which more requests were forwarded than the
+    /// reference finds.
     pub beyond: usize,
-    /// Messages, mutations included, of which something was forwarded that is not plain, not whole
-    /// or not what the client said.
+    /// Number of messages, including mutations, whose forwarded bytes are not plain, not complete
+    /// or not the client's request.
     pub faulty: usize,
 }
 
-/// What became of the forwarded bytes at an origin.
+/// The results at one origin.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OriginTally {
-    /// As in the table of origins.
+    /// Name, as in the table of origins.
     pub name: String,
-    /// As it says itself.
+    /// Version, as the origin reports it.
     pub version: String,
-    /// Connections replayed.
+    /// Number of connections replayed.
     pub streams: usize,
-    /// Connections that were left out, as the time was over.
+    /// Number of connections omitted because of the time limit.
     pub left_out: usize,
-    /// Requests understood as they are.
+    /// Number of requests understood correctly.
     pub agreed: usize,
-    /// Requests refused.
+    /// Number of requests refused.
     pub refused: usize,
-    /// Requests answered without asking the application.
+    /// Number of requests answered without calling the application.
     pub own: usize,
-    /// Requests understood where the reference finds none.
+    /// Number of requests that the origin understood but the reference does not find.
     pub beyond: usize,
-    /// Cases sent through the gateway to this very origin.
+    /// Number of cases sent through the gateway to this origin.
     pub live: usize,
-    /// Disagreements of both kinds.
+    /// Number of disagreements of both kinds.
     pub faults: usize,
 }
 
-/// Where something was found.
+/// The stage of the test in which something was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stage {
     /// The case's expectation is not met.
     Expectation,
-    /// What the gateway forwarded is wrong by itself.
+    /// The forwarded bytes are wrong in themselves.
     Forwarded,
-    /// An origin understands it otherwise.
+    /// An origin understands the replayed bytes differently.
     Origin(String),
-    /// An origin behind the gateway does.
+    /// An origin behind the gateway understands the case differently.
     Live(String),
-    /// The reference finds no such request in what the client sent. No fault by itself.
+    /// The reference does not find the forwarded request in the client's bytes. By itself this is
+    /// not a fault.
     Beyond,
 }
 
 /// One finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The case, and the number of the mutation.
+    /// The message.
     pub source: Source,
-    /// Where.
+    /// The stage of the test.
     pub stage: Stage,
-    /// What.
+    /// Description of the finding.
     pub what: String,
-    /// The message, or what was forwarded of it.
+    /// The message, or its forwarded bytes.
     pub bytes: Vec<u8>,
 }
 
-/// Which message it was.
+/// A reference to a message.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Source {
-    /// Of the corpus.
+    /// Class in the corpus.
     pub class: String,
-    /// Of the corpus.
+    /// Name of the case in the corpus.
     pub case: String,
-    /// 0 is the case itself.
+    /// Number of the mutation; 0 is the case itself.
     pub mutation: usize,
 }
 
-/// All of it.
+/// All results of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Results {
-    /// By class.
+    /// Tallies by class.
     pub classes: BTreeMap<String, Tally>,
-    /// In the order of the table of origins.
+    /// Tallies by origin, in the order of the table of origins.
     pub origins: Vec<OriginTally>,
-    /// In the order in which they were found.
+    /// Findings, in the order in which they were found.
     pub findings: Vec<Finding>,
-    /// Mutations that were left out, as the time was over.
+    /// Number of mutations omitted because of the time limit.
     pub left_out: usize,
 }
 
 impl Results {
-    /// Takes what another thread has found.
+    /// Adds the results of another thread.
     pub fn join(&mut self, other: Self) {
         for (class, tally) in other.classes {
             let sum = self.classes.entry(class).or_default();
@@ -119,7 +121,7 @@ impl Results {
         self.left_out += other.left_out;
     }
 
-    /// Adds one finding for a message and a stage, whatever there is to say of it.
+    /// Records at most one finding for a message and a stage, even if `what` has several entries.
     pub fn find(&mut self, source: &Source, stage: Stage, what: &[String], bytes: &[u8]) {
         let known = self.findings.iter().any(|f| f.source == *source && f.stage == stage);
         if !what.is_empty() && !known {
@@ -128,12 +130,12 @@ impl Results {
         }
     }
 
-    /// Whether everything is as it has to be.
+    /// Returns whether there are no findings that count as faults.
     pub fn is_clean(&self) -> bool {
         self.findings.iter().all(|finding| finding.stage == Stage::Beyond)
     }
 
-    /// For a file.
+    /// Returns the JSON for a report's file.
     pub fn json(&self) -> Value {
         let classes: BTreeMap<&str, Value> =
             self.classes.iter().map(|(name, tally)| (name.as_str(), tally.json())).collect();

@@ -1,9 +1,9 @@
-//! The rules of the reference reader, one function each: what a line, a field, a target, a host
-//! and a body's framing may look like (RFC 9112 §2–§7, RFC 9110 §5, RFC 3986 §3).
+//! The rules of the reference reader, one function each, for a line, a field, a target, a host and
+//! a body's framing (RFC 9112 §2–§7, RFC 9110 §5, RFC 3986 §3).
 
 use super::reading::{Field, Request, Speaker};
 
-/// Why reading stops.
+/// The reason why reading stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
     /// The bytes end here.
@@ -12,7 +12,7 @@ pub(super) enum Stop {
     Fault(&'static str),
 }
 
-/// Authority, and what is behind it, of `http://authority/path`, or the same with https.
+/// Splits an absolute target `http://authority/path`, or the same with https, after its authority.
 pub(super) fn absolute(target: &[u8]) -> Option<(&[u8], &[u8])> {
     let after = |scheme: &[u8]| {
         let (start, rest) = target.split_at_checked(scheme.len())?;
@@ -60,7 +60,7 @@ pub(super) fn check_target(request: &Request, speaker: Speaker) -> Result<(), St
     }
     let is_end = |byte: &u8| *byte == b'?';
     let (path, query) = path.split_at(path.iter().position(is_end).unwrap_or(path.len()));
-    // Browsers send these unencoded, in queries also a backslash and a lonely percent sign.
+    // Browsers send these unencoded. In queries they also send backslashes and bare percent signs.
     let tolerated = |byte: u8| b"\"<>[]^`{|}".contains(&byte);
     let plain = |byte: u8| {
         byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/%".contains(&byte) || tolerated(byte)
@@ -76,7 +76,7 @@ pub(super) fn check_target(request: &Request, speaker: Speaker) -> Result<(), St
     }
 }
 
-/// Two hexadecimal digits behind every percent sign.
+/// Returns whether two hexadecimal digits follow every percent sign.
 fn encodings_are_whole(path: &[u8]) -> bool {
     let mut pieces = path.split(|byte| *byte == b'%');
     pieces.next();
@@ -97,7 +97,8 @@ pub(super) fn check_host(request: &Request) -> Result<(), Stop> {
     }
 }
 
-/// A name or an address, and a port (RFC 3986 §3.2.2); an empty one is allowed.
+/// Returns whether this is a name or an address, with an optional port (RFC 3986 §3.2.2). An empty
+/// host is allowed.
 fn is_host(host: &[u8]) -> bool {
     let colon = host.iter().rposition(|byte| matches!(byte, b':' | b']'));
     let (name, port) = match colon {
@@ -164,7 +165,7 @@ pub(super) fn chunk_size(line: &[u8], speaker: Speaker) -> Result<usize, Stop> {
     size.ok_or(Stop::Fault("a chunk size that is invalid"))
 }
 
-/// Digits and nothing else, and no more than a signed number of 64 bits holds.
+/// Parses digits and nothing else, up to the maximum of a signed 64-bit number.
 pub(super) fn decimal(text: &[u8]) -> Option<usize> {
     let digits = text.iter().all(u8::is_ascii_digit) && text.len() <= 19;
     let number: i64 = str::from_utf8(text).ok().filter(|_| digits)?.parse().ok()?;

@@ -1,5 +1,5 @@
-//! What a gateway did with a message, judged: was it what the case expects, and is what it
-//! forwarded plain, whole and what the client said?
+//! The verdict on a gateway's handling of a message: whether the case's expectation is met, and
+//! whether the forwarded bytes are plain, complete and the client's request.
 
 use super::corpus::{Case, Expect, Refusal};
 use super::lane::{Stream, Trial};
@@ -7,16 +7,16 @@ use super::observed::{decoded, excerpt, single_slashes};
 use super::reading::{Reading, Request, Tail};
 use super::replay::CANARY;
 
-/// A message as the reference understands it, before the gateway has touched it.
+/// A message as the client sends it, with the reference's reading.
 #[derive(Debug, Clone)]
 pub struct Sent<'a> {
-    /// All bytes, canary included.
+    /// All bytes, including the canary.
     pub bytes: &'a [u8],
-    /// What they mean.
+    /// The reference's reading of the bytes.
     pub reading: &'a Reading,
 }
 
-/// Why a case's expectation is not met.
+/// Returns the reasons why a case's expectation is not met.
 pub fn unmet(case: &Case, sent: &Sent<'_>, trial: &Trial) -> Vec<String> {
     let mut why = Vec::new();
     if let Expect::Exactly { forwarded, refusal } = case.expect {
@@ -72,8 +72,8 @@ fn not_served(count: usize, trial: &Trial) -> Option<String> {
     (!served).then(|| format!("answered with {statuses:?}"))
 }
 
-/// What is wrong with what was forwarded, whatever the message was; and how many requests were
-/// forwarded that the reference does not find in what the client sent.
+/// Returns the faults of the forwarded bytes, for any message, and the number of forwarded requests
+/// that the reference does not find in the client's bytes.
 pub fn faults(sent: &Sent<'_>, trial: &Trial) -> (Vec<String>, usize) {
     let mut faults = Vec::new();
     for stream in &trial.streams {
@@ -99,7 +99,7 @@ pub fn faults(sent: &Sent<'_>, trial: &Trial) -> (Vec<String>, usize) {
     (faults, beyond)
 }
 
-/// Whether what was forwarded is another request than the client's.
+/// Describes how the forwarded request differs from the client's, if it does.
 fn misread(request: &Request, forwarded: &Request) -> Option<String> {
     let differ = |what: &str, sent: &[u8], forwarded: &[u8]| {
         Some(format!("{what} `{}` is forwarded as `{}`", excerpt(sent), excerpt(forwarded)))
@@ -120,8 +120,8 @@ fn misread(request: &Request, forwarded: &Request) -> Option<String> {
     None
 }
 
-/// The same path and query, however they are spelled. `OPTIONS http://host` asks about the whole
-/// server (RFC 9112 §3.2.4).
+/// Returns whether the targets have the same path and query, in any spelling. `OPTIONS http://host`
+/// asks about the whole server (RFC 9112 §3.2.4).
 fn is_same_target(request: &Request, forwarded: &[u8]) -> bool {
     let sent = request.path_and_query();
     let whole = request.method == b"OPTIONS" && sent == b"/" && request.target != b"/";
@@ -133,8 +133,8 @@ fn is_same_target(request: &Request, forwarded: &[u8]) -> bool {
     split(sent) == split(forwarded) || (whole && forwarded == b"*")
 }
 
-/// Decoded, without dot segments (RFC 3986 §5.2.4: `/a//../b` is `/a/b`), then doubled slashes
-/// made one.
+/// Normalizes a path: decodes it, removes dot segments (RFC 3986 §5.2.4: `/a//../b` is `/a/b`),
+/// then merges doubled slashes.
 fn plain_path(path: &[u8]) -> Vec<u8> {
     let path = decoded(path);
     let mut segments: Vec<&[u8]> = Vec::new();
@@ -155,7 +155,7 @@ fn plain_path(path: &[u8]) -> Vec<u8> {
     single_slashes(&segments.join(&b'/'))
 }
 
-/// What a gateway must not write, whoever said it first.
+/// Returns the fields that a gateway must not forward, even if the client sent them.
 fn not_plain(request: &Request) -> Vec<String> {
     let mut why = Vec::new();
     let upgrades = request.all("upgrade").next().is_some();
@@ -185,12 +185,13 @@ fn not_plain(request: &Request) -> Vec<String> {
     why
 }
 
-/// Names that some servers take for the framing ones, as CGI has it.
+/// Returns whether this is a framing field's name. Some servers accept variants of these, as in
+/// CGI.
 fn is_framing(name: &str) -> bool {
     matches!(name, "content-length" | "transfer-encoding")
 }
 
-/// The message with the canary behind it.
+/// Returns the message followed by the canary.
 pub fn followed(message: &[u8]) -> Vec<u8> {
     [message, CANARY].concat()
 }
