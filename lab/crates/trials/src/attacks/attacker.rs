@@ -151,7 +151,7 @@ impl Attacker for Scripted {
     }
 }
 
-/// A TLS connection whose client stops after its ClientHello.
+/// A TLS connection whose client stops after its `ClientHello`.
 #[derive(Debug)]
 pub(super) struct HalfHandshake {
     stream: TcpStream,

@@ -1,5 +1,7 @@
 //! Mutations of messages, drawn from a seed: the same seed, case and number give the same bytes.
 
+use bywash_harness::splitmix64::SplitMix64;
+
 /// Maximum length of a mutated message, in bytes.
 const LONGEST: usize = 1 << 20;
 
