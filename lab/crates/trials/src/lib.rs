@@ -4,14 +4,14 @@
 //!
 //! | program | promise that it checks |
 //! |---|---|
-//! | `differential` | the gateway and the application understand each message alike |
+//! | `differential` | the gateway and the application understand each message in the same way |
 //! | `attacks` | visitors keep their useful work during an attack |
-//! | `ghosts` | a request whose client has left is never started; a running one frees its upstream |
+//! | `ghosts` | a request whose client has left never starts; a running one frees its upstream |
 //! | `orphans` | a query ends when its client leaves, and no other does; a storm costs nothing |
 //! | `survival floods` | a flood costs others nothing and is cut: frames, slow heads, descriptors |
 //! | `survival updown` | no request fails by a reload or an upgrade; after a kill 50 ms |
 //! | `survival faults` | a fault gets the stated answer, loses no slot, and is over after 2 s |
-//! | `survival pulse` | ten times the load for a minute is forgotten in 10 s |
+//! | `survival pulse` | after a minute of ten times the load, service recovers in 10 s |
 
 pub mod attacks;
 pub mod differential;

@@ -1,8 +1,9 @@
-//! `survival pulse`: ten times the load that can be served for a minute, then half of it: how soon
-//! is everything as it was?
+//! `survival pulse`: ten times the capacity as load for a minute, then half the capacity. Measures
+//! how soon service is as before.
 //!
-//! An overload that feeds itself (a queue full of those who have left, slots that did not come
-//! back) outlasts its cause. Windows of a second, as an operator would plot them.
+//! An overload that sustains itself (a queue full of requests whose clients have left, or slots
+//! that were not freed) outlasts its cause. The results are in windows of a second, as an operator
+//! would plot them.
 
 use bywash_harness::machine::{LOAD_CORE, PROXY_CORE};
 use bywash_harness::open_loop::{self, Answer, Load, Phase, Reuse};
@@ -17,7 +18,7 @@ use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// How much and how long.
+/// Length and height of the pulse
 #[derive(Debug, clap::Args)]
 pub struct Options {
     #[command(flatten)]
@@ -33,41 +34,41 @@ pub struct Options {
     only: Vec<Kind>,
 }
 
-/// What a request takes upstream; with the limit that makes 400 per second.
+/// Service time of the upstream; with the limit this makes 400 requests per second.
 const SERVICE: Duration = Duration::from_millis(20);
 const LIMIT: u32 = 8;
 const CAPACITY: f64 = 400.0;
-/// The load around the pulse, of the capacity.
+/// Load before and after the pulse, as a multiple of the capacity.
 const CALM: f64 = 0.5;
 const BEFORE: Duration = Duration::from_secs(11);
-/// The first second is not counted.
+/// Initial time that is not counted.
 const UNCOUNTED: Duration = Duration::from_secs(1);
 const AFTER: Duration = Duration::from_secs(30);
-/// Clients wait no longer.
+/// Patience of the clients.
 const PATIENCE: Duration = Duration::from_secs(3);
 const WINDOW: Duration = Duration::from_secs(1);
-/// The promise.
+/// Promised time from the end of the pulse to service as before.
 const BACK: Duration = Duration::from_secs(10);
 
-/// What the pulse came to at one program.
+/// The result of one program.
 struct Row {
     kind: Kind,
-    /// 99th percentile in µs before.
+    /// 99th percentile in µs before the pulse.
     base: f64,
     /// The windows after the pulse.
     after: Vec<Window>,
-    /// What came of the pulse itself.
+    /// Outcomes of requests in the pulse.
     pulse: Vec<Answer>,
     back: Option<Duration>,
 }
 
-/// One second.
+/// Results of one second.
 struct Window {
     p99: Option<f64>,
     goodput: f64,
 }
 
-/// Measures and prints.
+/// Measures all programs and publishes the report.
 pub fn run(options: &Options) -> io::Result<ExitCode> {
     sys::raise_descriptor_limit()?;
     let queues = [Kind::Bywash, Kind::Haproxy, Kind::Envoy];
@@ -117,14 +118,16 @@ impl Window {
         Self { p99, goodput: open_loop::goodput(answers).unwrap_or_default() }
     }
 
-    /// Nobody fails, and the slowest are hardly slower than before: by a half, or 10 ms.
+    /// Returns whether no request fails and the slowest take at most 50 % or 10 ms longer than
+    /// before.
     fn is_as(&self, base: f64) -> bool {
         let most = (base * 1.5).max(base + 10_000.0);
         self.goodput >= 1.0 && self.p99.is_some_and(|p99| p99 <= most)
     }
 }
 
-/// The first window from which on most are as before: one odd second in ten is the machine's.
+/// Returns the start of the first window that is as before, and after which nine windows in ten
+/// are. One bad second in ten is attributed to the machine.
 fn back(after: &[Window], base: f64) -> Option<Duration> {
     let normal: Vec<bool> = after.iter().map(|window| window.is_as(base)).collect();
     let holds = |from: &usize| {

@@ -1,7 +1,7 @@
-//! Asks the kernel whether a process still holds one end of a TCP connection.
+//! A query to the kernel of whether a process still holds one end of a TCP connection.
 //!
-//! A proxy whose upload is blocked cannot show its upstream that it has given up: the FIN stands
-//! behind bytes nobody reads. The kernel knows all the same. One exact look-up takes about 5 µs
+//! A proxy whose upload is blocked cannot show its upstream that it has given up, because the FIN
+//! is behind bytes that are not read. The kernel still knows it. One exact look-up takes about 5 µs
 //! (reading `/proc/net/tcp` takes a millisecond). Format: `sock_diag(7)`, `linux/inet_diag.h`.
 
 use std::fs::File;
@@ -12,33 +12,33 @@ use std::time::{Duration, Instant};
 
 use bywash_harness::sys;
 
-/// `struct nlmsghdr`.
+/// Size of `struct nlmsghdr`.
 const HEADER: usize = 16;
-/// `struct inet_diag_req_v2`.
+/// Size of `struct inet_diag_req_v2`.
 const REQUEST: usize = 56;
-/// Where `idiag_inode`, the last field of `struct inet_diag_msg`, stands in the answer.
+/// Offset of `idiag_inode`, the last field of `struct inet_diag_msg`, in the answer.
 const INODE: usize = HEADER + 68;
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const NLMSG_ERROR: u16 = 2;
 const ENOENT: i32 = 2;
-/// Asked for between look-ups; the kernel makes about 80 µs of it. Spinning would resolve more, but
-/// on a small machine it takes the core the proxy needs to react.
+/// Requested pause between look-ups; the kernel makes it about 80 µs. Spinning would have a better
+/// resolution, but on a small machine it takes the core that the proxy needs to react.
 const PAUSE: Duration = Duration::from_micros(20);
 
-/// An open question-and-answer socket.
+/// An open `sock_diag` socket.
 #[derive(Debug)]
 pub struct SockDiag {
     netlink: File,
 }
 
 impl SockDiag {
-    /// Fails where the kernel was built without `INET_DIAG`.
+    /// Opens the socket. Fails if the kernel was built without `INET_DIAG`.
     pub fn open() -> io::Result<Self> {
         Ok(Self { netlink: sys::open_sock_diag()? })
     }
 
-    /// True while some process has the socket `local` → `remote` open. A socket that is only
-    /// being wound down by the kernel belongs to nobody and has no inode.
+    /// Returns whether a process has the socket `local` → `remote` open. A socket that only the
+    /// kernel is still closing has no owner and no inode.
     pub fn is_held(&mut self, local: SocketAddrV4, remote: SocketAddrV4) -> io::Result<bool> {
         self.netlink.write_all(&question(local, remote))?;
         let mut answer = [0; 1024];
@@ -46,7 +46,7 @@ impl SockDiag {
         inode(&answer[..length]).map(|inode| inode != 0)
     }
 
-    /// When the socket was let go, at most `bound` from now; `None` if it was not.
+    /// Waits at most `bound` until the socket is released, and returns when; `None` if it is not.
     pub fn wait_released(
         &mut self,
         (local, remote): (SocketAddrV4, SocketAddrV4),
@@ -82,7 +82,7 @@ fn question(local: SocketAddrV4, remote: SocketAddrV4) -> Vec<u8> {
     bytes
 }
 
-/// The inode in an answer; 0 when there is no such socket.
+/// Returns the inode in an answer; 0 if there is no such socket.
 fn inode(answer: &[u8]) -> io::Result<u32> {
     let number = |at: usize| {
         let bytes = answer.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());

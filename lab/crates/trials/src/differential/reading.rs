@@ -1,6 +1,6 @@
 //! The reference: a strict reader of messages (RFC 9112).
 //!
-//! It deliberately shares no code with the gateway, and is not fast. Everything that a
+//! The reference deliberately shares no code with the gateway, and is not fast. Everything that a
 //! specification lets a reader tolerate (a bare LF, folded lines, lists of equal lengths, blanks
 //! before a chunk size) is a fault here, because another reader may be less tolerant, or tolerate
 //! it differently.

@@ -1,4 +1,4 @@
-//! The faults by name: how long each lasts and what clients may get meanwhile.
+//! The list of faults: how long each lasts, and which results clients may get meanwhile.
 
 use super::test_bed::SERVICE;
 use std::fmt;
@@ -7,37 +7,37 @@ use std::time::Duration;
 use bywash_harness::open_loop::End;
 use bywash_harness::upstream::Behaviour;
 
-/// A fault.
+/// A fault of the upstream or of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Fault {
-    /// The upstream dies: connections are reset, new ones refused.
+    /// The upstream crashes: connections are reset, new ones refused
     Crash,
-    /// The upstream is stopped: connections are closed, new ones refused.
+    /// The upstream is stopped: connections are closed, new ones refused
     Refuse,
-    /// The upstream says nothing.
+    /// The upstream does not answer
     Hang,
-    /// The upstream takes ten times as long.
+    /// The upstream takes ten times as long
     Slow,
-    /// The upstream resets in the middle of an answer of known length.
+    /// The upstream resets in the middle of an answer of known length
     Cut,
-    /// The upstream ends in the middle of a chunked answer, in an orderly way.
+    /// The upstream closes in an orderly way in the middle of a chunked answer
     CutChunked,
-    /// The upstream sends what is not HTTP.
+    /// The upstream sends bytes that are not HTTP
     Garbage,
-    /// The upstream closes its sending side instead of answering.
+    /// The upstream closes its sending side instead of answering
     HalfClose,
-    /// The gateway stands still for ten seconds.
+    /// The gateway is suspended for ten seconds
     Stop,
-    /// The wall clock jumps ten days ahead, then twenty back.
+    /// The wall clock jumps ten days ahead, then twenty back
     Clock,
-    /// The disk that the access log is on is full.
+    /// The disk of the access log is full
     Disk,
-    /// The gateway may have 256 MiB, and ten times the load that can be served comes.
+    /// The gateway is limited to 256 MiB, with ten times the load that can be served
     Memory,
 }
 
 impl Fault {
-    /// All, in the order of the report.
+    /// All faults, in the order of the report.
     pub(super) const ALL: [Self; 12] = [
         Self::Crash,
         Self::Refuse,
@@ -53,8 +53,9 @@ impl Fault {
         Self::Memory,
     ];
 
-    /// Whether a client may get this meanwhile. A part of an answer must end as a part, if any of
-    /// it was sent; what was under way when a fault began may still have been answered.
+    /// Returns whether a client may get this result during the fault. If part of an answer was
+    /// sent, the answer must end as incomplete. Requests that were in flight when the fault began
+    /// may have been answered.
     pub(super) fn allows(self, end: End) -> bool {
         let allowed: &[End] = match self {
             Self::Crash | Self::Refuse | Self::Garbage | Self::HalfClose => {
@@ -72,7 +73,7 @@ impl Fault {
         allowed.contains(&end)
     }
 
-    /// Who does what.
+    /// Returns the cause of the fault.
     pub(super) fn cause(self) -> Cause {
         match self {
             Self::Crash => Cause::Upstream(Behaviour::Crash),
@@ -90,7 +91,7 @@ impl Fault {
         }
     }
 
-    /// How long it lasts.
+    /// Returns how long the fault lasts.
     pub(super) fn length(self) -> Duration {
         Duration::from_secs(match self.cause() {
             Cause::Upstream(_) => 3,
@@ -100,16 +101,16 @@ impl Fault {
     }
 }
 
-/// What makes a fault.
+/// The means of causing a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cause {
-    /// The upstream, by behaving so.
+    /// The upstream, with this behaviour.
     Upstream(Behaviour),
-    /// Signals.
+    /// Signals to the gateway.
     Stop,
-    /// A library between the gateway and the wall clock.
+    /// A library that changes the wall clock as the gateway sees it.
     Clock,
-    /// A disk of the gateway's own.
+    /// A separate disk of the gateway.
     Disk,
     /// A control group, and the load.
     Memory,

@@ -1,8 +1,9 @@
-//! `survival faults`: the upstream fails in every way, the machine in some, and each time three
-//! things are asked: what did clients get, did every slot come back, how soon was all normal.
+//! `survival faults`: lets the upstream fail in every way and the machine in some. For each fault,
+//! it measures which results clients got, whether every slot was freed, and how soon service was
+//! normal again.
 //!
-//! One fault per run of the gateway, in the middle of a steady open loop; `test_bed.rs` is what is
-//! done, this file what is seen.
+//! Each fault has its own run of the gateway, in the middle of a steady open loop. `test_bed.rs`
+//! causes the fault, and this file evaluates the results.
 
 mod fault;
 mod test_bed;
@@ -22,7 +23,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use test_bed::Seen;
 
-/// Which.
+/// Faults to cause
 #[derive(Debug, clap::Args)]
 pub struct Options {
     #[command(flatten)]
@@ -32,32 +33,33 @@ pub struct Options {
     fault: Vec<Fault>,
 }
 
-/// The promise: normal again so soon after the fault.
+/// Promised time from the end of a fault to normal service.
 const BACK: Duration = Duration::from_secs(2);
-/// What is normal for this long is taken to be normal.
+/// Length of normal service that counts as recovered.
 const CALM: Duration = Duration::from_secs(1);
-/// Between two moments that are tried as the first normal one.
+/// Interval between the moments that are tested as the start of normal service.
 const STEP: Duration = Duration::from_millis(50);
-/// After the last answer, the slots must be free within this.
+/// Time after the last answer in which the slots must become free.
 const IDLE: Duration = Duration::from_secs(3);
 
-/// What a fault came to.
+/// The result of one fault.
 struct Row {
     fault: Fault,
-    /// To requests that were due during the fault.
+    /// Outcomes of requests that were due during the fault.
     during: Vec<Answer>,
-    /// The first of them that nobody may get and that ended before the fault did.
+    /// The first of them that is not allowed and that ended before the fault did.
     odd: Option<End>,
     after: Vec<Answer>,
     back: Option<Duration>,
-    /// Requests that hold a slot or wait, when no client is left; `None` without an answer.
+    /// Requests that still hold a slot or wait when no client is left; `None` if the gateway does
+    /// not report it.
     left: Option<u64>,
     note: String,
-    /// What is wrong with that.
+    /// Error that only this kind of fault can show, if any.
     broken: Option<String>,
 }
 
-/// Measures and prints.
+/// Runs all faults and publishes the report.
 pub fn run(options: &Options) -> io::Result<ExitCode> {
     sys::raise_descriptor_limit()?;
     let programs = &options.common.programs;
@@ -96,14 +98,14 @@ impl Row {
     }
 }
 
-/// What answers are like when nothing is wrong.
+/// The range of normal response times.
 #[derive(Debug, Clone, Copy)]
 struct Normal {
     most: Duration,
 }
 
 impl Normal {
-    /// Not much slower than 99 in 100 of these.
+    /// Derives the limit from these answers: somewhat above their 99th percentile.
     fn of(calm: &[Answer]) -> Option<Self> {
         let p99 = Duration::from_secs_f64(open_loop::percentile_us(calm, 0.99)? / 1e6);
         Some(Self { most: (p99 * 3).max(p99 + Duration::from_millis(50)) })
@@ -113,7 +115,7 @@ impl Normal {
         answer.end == End::Status(200) && answer.took <= self.most
     }
 
-    /// How long after `end` a calm begins.
+    /// Returns how long after `end` normal service begins.
     fn back(self, after: &[Answer], end: Duration) -> Option<Duration> {
         let last = after.iter().map(|answer| answer.due).max()?;
         let starts = (0..).map(|n| end + STEP * n).take_while(|start| *start + CALM <= last);
@@ -125,7 +127,8 @@ impl Normal {
     }
 }
 
-/// Requests that the gateway still has, once it has had time to let go of them.
+/// Returns the number of requests that the gateway still has, after it has had time to release
+/// them.
 fn left(proxy: &Proxy) -> Option<u64> {
     let start = Instant::now();
     loop {

@@ -1,4 +1,5 @@
-//! One fault in the middle of a steady load: makes it, undoes it, and notes what only it shows.
+//! One fault in the middle of a steady load: causes it, ends it, and records the values that are
+//! specific to it.
 
 use super::fault::{Cause, Fault};
 use bywash_harness::confine::{Confinement, OwnedGroup};
@@ -15,7 +16,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How every run is made, for the report.
+/// Description of every run, for the report.
 pub(super) const METHOD: &str = "100 requests/s, half of them on new connections; 16 slots; the \
                                  upstream takes 10 ms per request; the timeout until the \
                                  first\nbyte of an answer is 1 s; clients wait 5 s. The fault \
@@ -23,40 +24,40 @@ pub(super) const METHOD: &str = "100 requests/s, half of them on new connections
                                  clock\nand disk: 5 s). 256 MiB: 4,000 requests/s for 5 s, of \
                                  which 400/s can be served; clients wait 2 s.";
 
-/// What a request takes upstream when nothing is wrong.
+/// Service time of the upstream without a fault.
 pub(super) const SERVICE: Duration = Duration::from_millis(10);
 const RATE: f64 = 100.0;
 const LIMIT: u32 = 16;
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Normal load first; its first second is not counted.
+/// Time of normal load before the fault. Its first second is not counted.
 const BEFORE: Duration = Duration::from_secs(4);
 const UNCOUNTED: Duration = Duration::from_secs(1);
-/// Normal load afterwards.
+/// Time of normal load after the fault.
 const AFTER: Duration = Duration::from_secs(6);
 
-/// What is otherwise when memory is short.
+/// Load in the memory fault: requests per second, service time and patience.
 const CROWD: (f64, Duration, Duration) =
     (4000.0, Duration::from_millis(40), Duration::from_secs(2));
 const MEMORY: u64 = 256 << 20;
 const DISK_KIB: u32 = 1024;
 
-/// What was seen of a fault.
+/// The observations of one fault.
 pub(super) struct Seen {
-    /// Of the whole load.
+    /// Outcomes of the whole load.
     pub(super) answers: Vec<Answer>,
-    /// When nothing was wrong yet.
+    /// The time before the fault.
     pub(super) calm: Range<Duration>,
-    /// When something was.
+    /// The time of the fault.
     pub(super) period: Range<Duration>,
-    /// Without load now.
+    /// The gateway, now without load.
     pub(super) proxy: Proxy,
-    /// What only this fault shows.
+    /// A result that is specific to the fault.
     pub(super) note: String,
-    /// What is wrong with that.
+    /// Error in that result, if any.
     pub(super) broken: Option<String>,
 }
 
-/// What a run consists of.
+/// The parts of a run.
 struct TestBed {
     cause: Cause,
     length: Duration,
@@ -66,7 +67,7 @@ struct TestBed {
     group: Option<OwnedGroup>,
 }
 
-/// Runs one fault; an error if it cannot be made here.
+/// Runs one fault. Fails if the fault cannot be caused on this machine.
 pub(super) fn run(fault: Fault, programs: &Programs) -> io::Result<Seen> {
     let length = fault.length();
     let test_bed = TestBed::start(fault.cause(), length, programs)?;
@@ -136,7 +137,7 @@ impl TestBed {
         Ok(())
     }
 
-    /// In the middle.
+    /// Does what is due at half of the fault's length.
     fn at_midpoint(&self) -> io::Result<()> {
         match self.cause {
             Cause::Clock => set_clock(self.folder.path(), "-10d"),
@@ -155,21 +156,22 @@ impl TestBed {
         Ok(())
     }
 
-    /// The gateway's disk, which only it has mounted.
+    /// Returns the path of the gateway's disk, which only the gateway has mounted.
     fn disk(&self) -> PathBuf {
         let folder = self.folder.path();
         let inside = folder.strip_prefix("/").unwrap_or(folder);
         Path::new("/proc").join(self.proxy.pid().to_string()).join("root").join(inside)
     }
 
-    /// What only this fault shows, and what is wrong with it.
+    /// Returns the result that is specific to the fault, and an error if it is wrong.
     fn note(&self, answers: &[Answer]) -> (String, Option<String>) {
         match self.cause {
             Cause::Upstream(_) | Cause::Clock => (String::new(), None),
             Cause::Stop => {
                 let served = open_loop::ends(answers).remove(&End::Status(200)).unwrap_or(0);
                 let vain = self.upstream.requests().saturating_sub(served as u64);
-                // Those that were running when it was stopped may be among them, twice over.
+                // Up to twice the limit is tolerated, for requests that were running when it was
+                // stopped.
                 let broken = vain > u64::from(2 * LIMIT);
                 (
                     format!("in vain: {vain}"),
@@ -192,7 +194,7 @@ impl TestBed {
     }
 }
 
-/// Writes until there is no room.
+/// Writes until the disk is full.
 fn fill(file: &Path) -> io::Result<()> {
     let mut file = fs::File::create(file)?;
     loop {
@@ -204,8 +206,8 @@ fn fill(file: &Path) -> io::Result<()> {
     }
 }
 
-/// An environment in which the wall clock is what a file says, and the monotonic one is not
-/// touched. An error if the library for that is not installed, or does nothing.
+/// Returns an environment in which a file sets the wall clock, while the monotonic clock is
+/// unchanged. Fails if the library for that is not installed or has no effect.
 fn clock(folder: &Path) -> io::Result<Vec<(String, String)>> {
     let found = fs::read_dir("/usr/lib")?.flatten().map(|entry| entry.path());
     let library = found.map(|path| path.join("faketime/libfaketimeMT.so.1")).find(|p| p.exists());
@@ -231,7 +233,7 @@ fn clock(folder: &Path) -> io::Result<Vec<(String, String)>> {
     Ok(environment)
 }
 
-/// The library looks once a second.
+/// Sets the offset of the clock. The library reads it once per second.
 fn set_clock(folder: &Path, offset: &str) -> io::Result<()> {
     fs::write(folder.join("clock"), format!("{offset}\n"))
 }

@@ -1,4 +1,4 @@
-//! One connection of HTTP/2 by raw frames, and what stops it.
+//! One HTTP/2 connection with raw frames, and the reason why it was stopped.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
@@ -9,25 +9,25 @@ use bywash_harness::h2::{self, Frame, Frames, GoAway, frame, kind};
 use bywash_harness::proxy::Proxy;
 use bywash_harness::sys;
 
-/// No progress for so long, and the other side has stopped reading.
+/// Time without progress after which the other side counts as stalled.
 pub(super) const STALLED: Duration = Duration::from_secs(3);
-/// For the reason to come in behind the end of the connection.
+/// Time for the reason to arrive after a write has failed.
 const REASON: Duration = Duration::from_millis(500);
-/// A receive buffer as small as the kernel lets it be.
+/// The smallest receive buffer that the kernel allows.
 const SMALL: i32 = 4096;
-/// The PING whose answer shows that all before it has been read.
+/// Payload of the PING whose answer shows that everything before it has been read.
 const MARK: &[u8; 8] = b"all read";
 
-/// How a flood ended.
+/// The way in which a flood ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// The other side said why and closed.
+    /// The other side sent GOAWAY with a reason.
     GoneAway(GoAway),
-    /// The other side closed.
+    /// The other side closed the connection.
     Closed,
-    /// The other side stopped reading, or answering.
+    /// The other side stopped reading or answering.
     Stalled,
-    /// Nobody stopped it: all was read.
+    /// The flood was not stopped: everything was read.
     Nothing,
 }
 
@@ -42,7 +42,7 @@ impl fmt::Display for Stop {
     }
 }
 
-/// A client.
+/// An HTTP/2 client.
 pub(super) struct Client {
     stream: TcpStream,
     frames: Frames,
@@ -50,7 +50,7 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// One that has said hello.
+    /// Connects and sends the preface and SETTINGS.
     pub(super) fn connect(proxy: &Proxy) -> io::Result<Self> {
         let mut stream = proxy.connect()?;
         stream.write_all(&[h2::PREFACE, &frame(kind::SETTINGS, 0, 0, b"")].concat())?;
@@ -58,12 +58,13 @@ impl Client {
         Ok(Self { stream, frames: Frames::default(), room: vec![0; 65536] })
     }
 
-    /// Takes in as little as the kernel allows.
+    /// Makes the receive buffer as small as the kernel allows.
     pub(super) fn take_little(&self) -> io::Result<()> {
         sys::set_receive_buffer(&self.stream, SMALL)
     }
 
-    /// `None` once everything that was sent has been read and the connection is still open.
+    /// Returns `None` if the other side has read everything and the connection is still open, or
+    /// the reason why it was stopped.
     pub(super) fn check_all_read(&mut self) -> io::Result<Option<Stop>> {
         if let Some(stop) = self.send(&frame(kind::PING, 0, 0, MARK))? {
             return Ok(Some(stop));
@@ -71,12 +72,12 @@ impl Client {
         self.read_until(STALLED, |frame| frame.kind == kind::PING && frame.payload == MARK)
     }
 
-    /// What has stopped it, if it cannot be sent.
+    /// Sends `bytes`. If that fails, returns the reason why the flood was stopped.
     pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<Option<Stop>> {
         match self.stream.write_all(bytes) {
             Ok(()) => Ok(None),
             Err(e) if is_timeout(&e) => Ok(Some(Stop::Stalled)),
-            // Why is in what has come before.
+            // The reason is in the bytes received before.
             Err(e) if is_end(&e) => {
                 let read = self.read_until(REASON, |_| false)?;
                 Ok(read.filter(|stop| *stop != Stop::Stalled).or(Some(Stop::Closed)))
@@ -85,8 +86,9 @@ impl Client {
         }
     }
 
-    /// Reads until `wanted` has come; what has stopped it if it does not come in time, which a
-    /// GOAWAY does even if the connection stays open for a while.
+    /// Reads until a `wanted` frame arrives. If it does not arrive in time, returns the reason why
+    /// the flood was stopped. A GOAWAY is such a reason even if the connection stays open for a
+    /// while.
     pub(super) fn read_until(
         &mut self,
         bound: Duration,

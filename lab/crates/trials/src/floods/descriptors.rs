@@ -1,5 +1,5 @@
-//! More connections than the process may have descriptors: it may starve, not spin, fall silent or
-//! fall over.
+//! More connections than the process has descriptors for. The process may be unable to accept, but
+//! must not spin, stop answering or crash.
 
 use bywash_harness::client_socket;
 use bywash_harness::confine::Confinement;
@@ -19,30 +19,30 @@ use std::time::{Duration, Instant};
 
 const DESCRIPTORS: u32 = 256;
 const CONNECTIONS: usize = 500;
-/// The promise: no more of a core than this while starved.
+/// Promised maximum use of a core while the process has no descriptors left.
 const BUSY: f64 = 0.1;
-/// The promise: served again so soon after they have left.
+/// Promised time until service is normal after the clients have left.
 const RECOVERED: Duration = Duration::from_secs(2);
-/// Time to accept what can be accepted.
+/// Time to accept as many connections as possible.
 const SETTLE: Duration = Duration::from_secs(1);
-/// How long it is starved for the reading.
+/// Length of the CPU measurement.
 const STARVED: Duration = Duration::from_secs(5);
-/// Longer is never.
+/// Time limit for recovery.
 const BOUND: Duration = Duration::from_secs(10);
 
-/// What one program came to.
+/// The result of one program.
 struct Row {
     kind: Kind,
     served: usize,
-    /// Share of a core.
+    /// CPU time as a fraction of a core.
     busy: f64,
-    /// How long the admin listener took to answer; of the product.
+    /// Response time of bywash's admin listener; `None` for peers.
     admin: Option<io::Result<Duration>>,
     alive: bool,
     recovered: Option<Duration>,
 }
 
-/// Measures at each of `kinds`.
+/// Measures each of `kinds`.
 pub(super) fn measure(kinds: &[Kind], programs: &Programs) -> io::Result<Report> {
     let mut rows = Vec::new();
     for &kind in kinds {
@@ -66,7 +66,7 @@ fn starve(proxy: &Proxy) -> io::Result<Row> {
     for n in 0..CONNECTIONS {
         let mut client =
             client_socket::begin_connect(client_socket::address(n / 50), proxy.port())?;
-        // One that is not connected stays silent, which is as good.
+        // A client that is not connected yet sends nothing, which is equally good here.
         let _ = client.write(http::get("/item").as_bytes());
         clients.push(client);
     }
@@ -79,7 +79,7 @@ fn starve(proxy: &Proxy) -> io::Result<Row> {
             let ticks = (after.user + after.system) - (before.user + before.system);
             procfs::micros(ticks) / 1e6 / start.elapsed().as_secs_f64()
         }
-        _ => 0.0, // it has ended, and the row says so
+        _ => 0.0, // the process has ended, as the row shows
     };
     let asked = Instant::now();
     let is_product = proxy.kind() == Kind::Bywash;
@@ -93,7 +93,7 @@ fn starve(proxy: &Proxy) -> io::Result<Row> {
     Ok(Row { kind: proxy.kind(), served, busy, admin, alive: proxy.is_alive(), recovered })
 }
 
-/// How long until a new client is served.
+/// Returns the time until a new client is served; `None` after [`BOUND`].
 fn recover(proxy: &Proxy) -> Option<Duration> {
     let start = Instant::now();
     while start.elapsed() < BOUND {

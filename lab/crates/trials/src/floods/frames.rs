@@ -1,8 +1,9 @@
-//! Floods of HTTP/2 frames on one connection: how many until it is closed, and what they cost.
+//! Floods of HTTP/2 frames on one connection: how many frames until it is closed, and what they
+//! cost.
 //!
-//! Rapid reset is CVE-2023-44487, its turned-round form CVE-2025-8671 (there the server resets, as
-//! each stream is followed by a mistake); CONTINUATION is that of CVE-2024-27316, SETTINGS, PING
-//! and empty DATA are CVE-2019-9515, -9512 and -9518.
+//! Rapid reset is CVE-2023-44487. CVE-2025-8671 is its reverse: an error follows each request, and
+//! the server resets the stream. CONTINUATION is CVE-2024-27316. SETTINGS, PING and empty DATA are
+//! CVE-2019-9515, -9512 and -9518.
 
 use super::client::{Client, STALLED, Stop};
 use bywash_harness::h2::{self, Frame, Method, frame, kind};
@@ -18,40 +19,40 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
-/// So many requests of a rapid reset may reach the upstream.
+/// Maximum number of requests of a rapid reset that may reach the upstream.
 const AT_UPSTREAM: u64 = 100;
-/// Frames between two looks whether the other side is still there.
+/// Number of frames between two checks of the other side.
 const STRETCH: u32 = 256;
-/// Time for what has been sent to reach the upstream.
+/// Time for sent requests to reach the upstream.
 const SETTLE: Duration = Duration::from_millis(500);
 
 /// One flood.
 #[derive(Clone, Copy)]
 struct Flood {
     name: &'static str,
-    /// What it begins with.
+    /// Bytes at the start.
     opening: fn() -> Vec<u8>,
-    /// What is repeated; the argument counts from 0.
+    /// Bytes of the repeated unit, given its index from 0.
     unit: fn(u32) -> Vec<u8>,
-    /// How often, if nobody stops it.
+    /// Maximum number of units.
     most: u32,
-    /// Units in one write.
+    /// Units per write.
     batch: u32,
-    /// How it is found out what has become of it.
+    /// When the client checks the other side.
     check: Check,
     /// Whether it has requests that should not reach the upstream.
     resets: bool,
 }
 
-/// When the client looks at what comes back.
+/// When the client checks the other side.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Check {
-    /// After each stretch it waits for the answer to a PING, which shows that all has been read.
+    /// After each [`STRETCH`], wait for the answer to a PING, which shows that everything was read.
     Often,
-    /// The same at the end only, as waiting would spoil the flood.
+    /// Wait for a PING only at the end, because waiting would weaken the flood.
     AtEnd,
-    /// After each stretch it gives the other side a moment; a head must not be interrupted by a
-    /// PING, so it is ended first.
+    /// After each [`STRETCH`], give the other side a moment. A head must not be interrupted by a
+    /// PING, so the head is ended before the final one.
     InHead,
 }
 
@@ -72,7 +73,7 @@ const FLOODS: [Flood; 11] = [
     unread("PING, answers unread", ping),
     flood("DATA, empty", begun_post, |_| frame(kind::DATA, 0, 1, b"")),
     Flood {
-        most: 60_000, // a window is 65,535 bytes
+        most: 60_000, // the initial window is 65,535 bytes
         ..flood("DATA, 1 byte", begun_post, |_| frame(kind::DATA, 0, 1, b"x"))
     },
 ];
@@ -91,7 +92,8 @@ const fn of_head(name: &'static str, unit: fn(u32) -> Vec<u8>) -> Flood {
     Flood { check: Check::InHead, ..flood(name, begun_head, unit) }
 }
 
-/// More than the kernel keeps for a client that reads nothing: the rest is the proxy's to keep.
+/// Returns a flood of more answers than the kernel buffers for a client that reads nothing. The
+/// proxy has to buffer the rest.
 const fn unread(name: &'static str, unit: fn(u32) -> Vec<u8>) -> Flood {
     Flood { check: Check::AtEnd, most: 500_000, ..flood(name, Vec::new, unit) }
 }
@@ -109,7 +111,8 @@ fn reset(stream: u32) -> Vec<u8> {
     frame(kind::RST_STREAM, 0, stream, &8_u32.to_be_bytes()) // CANCEL
 }
 
-/// A window may not grow by nothing (RFC 9113 §6.9): the stream must be reset for it.
+/// Returns a WINDOW_UPDATE with an increment of 0, which makes the server reset the stream (RFC
+/// 9113 §6.9).
 fn mistake(stream: u32) -> Vec<u8> {
     frame(kind::WINDOW_UPDATE, 0, stream, &[0; 4])
 }
@@ -130,7 +133,7 @@ fn ping(n: u32) -> Vec<u8> {
     frame(kind::PING, 0, 0, &u64::from(n).to_be_bytes())
 }
 
-/// What a flood came to.
+/// The result of one flood.
 struct Row {
     kind: Kind,
     flood: &'static Flood,
@@ -138,9 +141,9 @@ struct Row {
     stop: Stop,
     at_upstream: u64,
     cpu_ms: f64,
-    /// Bytes, at its end.
+    /// Growth of the process's memory in bytes, at the end.
     grown: i64,
-    /// Whether an honest client is served after it.
+    /// Whether an honest client is served after the flood.
     serves: bool,
 }
 
@@ -180,7 +183,7 @@ fn pour(flood: &'static Flood, proxy: &Proxy, upstream: &Upstream) -> io::Result
     Ok(Row { kind, flood, sent, stop, at_upstream, cpu_ms, grown, serves: serves(proxy)? })
 }
 
-/// How many units were sent, and what stopped them.
+/// Sends the flood. Returns how many units were sent, and why the flood stopped.
 fn send(flood: &Flood, client: &mut Client) -> io::Result<(u32, Stop)> {
     if flood.check == Check::AtEnd {
         client.take_little()?;
@@ -216,7 +219,7 @@ fn check(how: Check, client: &mut Client) -> io::Result<Option<Stop>> {
     }
 }
 
-/// True if a request of another client is answered, by a head with status 200.
+/// Returns whether another client's request is answered with status 200.
 fn serves(proxy: &Proxy) -> io::Result<bool> {
     let is_answer =
         |frame: &Frame| frame.kind == kind::HEADERS && frame.payload.contains(&STATUS_200);
@@ -224,7 +227,7 @@ fn serves(proxy: &Proxy) -> io::Result<bool> {
     Ok(client.send(&head(0))?.is_none() && client.read_until(STALLED, is_answer)?.is_none())
 }
 
-/// `:status: 200` of the static table.
+/// Index of `:status: 200` in the static table, as an indexed field.
 const STATUS_200: u8 = 0x88;
 
 fn report(rows: &[Row]) -> Report {

@@ -1,7 +1,7 @@
-//! `survival floods`: what one client can send, and a thousand, that costs it little.
+//! `survival floods`: cheap floods by one client, or by a thousand.
 //!
-//! Three parts: `frames.rs` (floods of HTTP/2 frames on one connection), `slow.rs` (heads that never
-//! come to an end) and `descriptors.rs` (more connections than the process may have open).
+//! Three parts: `frames.rs` (floods of HTTP/2 frames on one connection), `slow.rs` (heads that
+//! never end) and `descriptors.rs` (more connections than the process may have open).
 
 mod client;
 mod descriptors;
@@ -16,7 +16,7 @@ use bywash_harness::peer::Kind;
 use bywash_harness::report::{Bench, Common};
 use bywash_harness::sys;
 
-/// What, at whom and how many.
+/// Parts, programs and number of connections
 #[derive(Debug, clap::Args)]
 pub struct Options {
     #[command(flatten)]
@@ -32,18 +32,18 @@ pub struct Options {
     connections: u32,
 }
 
-/// A part of it.
+/// A part of the measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Part {
-    /// Floods of HTTP/2 frames.
+    /// Floods of HTTP/2 frames
     Frames,
-    /// Heads that never come to an end.
+    /// Heads that never end
     Slow,
-    /// More connections than descriptors.
+    /// More connections than descriptors
     Descriptors,
 }
 
-/// Measures and prints.
+/// Measures all parts and publishes the report.
 pub fn run(options: &Options) -> io::Result<ExitCode> {
     let limit = sys::raise_descriptor_limit()?;
     let kinds = if options.only.is_empty() { &Kind::ALL[..] } else { &options.only };

@@ -1,7 +1,7 @@
-//! Slow heads (slowloris): thousands of connections whose head comes a byte per second.
+//! Slow heads (slowloris): thousands of connections whose head arrives at a byte per second.
 //!
-//! A steady open loop, half of it on new connections, goes on before and meanwhile: what the flood
-//! costs others is the ratio of its two goodputs.
+//! A steady open loop of other clients, half of it on new connections, runs before the flood and
+//! during it. The ratio of the two goodputs is the cost of the flood to other clients.
 
 use bywash_harness::client_socket;
 use bywash_harness::machine::PROXY_CORE;
@@ -17,48 +17,49 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-/// The promise: gone within so long.
+/// Promised maximum lifetime of a slow connection.
 const GONE: Duration = Duration::from_secs(10);
-/// What a timer's tick and ten thousand closes may take on top.
+/// Tolerance for a timer's tick and ten thousand closes.
 const SLACK: Duration = Duration::from_millis(500);
-/// The promise: others get so much of what they got before.
+/// Promised minimum ratio of the other clients' goodput to that before.
 const UNCHANGED: f64 = 0.99;
-/// The others' requests per second.
+/// Requests per second of the other clients.
 const RATE: f64 = 200.0;
-/// An answer that takes longer is none to them.
+/// Patience of the other clients.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How long they are alone first, after a first second that is not counted.
+/// Time in which the other clients are alone, including a first second that is not counted.
 const BEFORE: Duration = Duration::from_secs(6);
 const UNCOUNTED: Duration = Duration::from_secs(1);
-/// A connection that is open longer is taken to stay.
+/// Time after which a connection counts as never closed.
 const BOUND: Duration = Duration::from_secs(20);
-/// Connections that come from one address.
+/// Number of slow connections per address.
 const EACH: usize = 200;
-/// At each tick one connection in a hundred is opened, and one gets its byte: all in a second.
+/// Length of a tick. In each tick, one connection in a hundred is opened, and one in a hundred gets
+/// its next byte.
 const TICK: Duration = Duration::from_millis(10);
 const TICKS: usize = 100;
-/// Descriptors that a process needs beside.
+/// Descriptors for other purposes.
 const SPARE: u64 = 500;
 
 const HEAD: &[u8] = b"GET / HTTP/1.1\r\nHost: bench.test\r\nX-Slow: ";
 
-/// What a flood came to at one program.
+/// The result of a flood at one program.
 struct Row {
     kind: Kind,
     connections: usize,
-    /// How long each connection lasted that has ended.
+    /// Lifetime of each connection that has ended.
     lasted: Vec<Duration>,
-    /// From the first connect to the last close; all of them if none is left.
+    /// Time from the first connect to the last close, or to the end if some stayed open.
     last: Duration,
-    /// The others' goodput, alone and meanwhile.
+    /// Goodput of the other clients, alone and during the flood.
     goodput: [f64; 2],
-    /// Their 99th percentile in µs, alone and meanwhile.
+    /// 99th percentile of the other clients in µs, alone and during the flood.
     p99: [Option<f64>; 2],
-    /// How late their load was meanwhile.
+    /// Delay of the other clients' load during the flood.
     late: String,
 }
 
-/// Measures at each of `kinds` with so many connections, if `descriptors` allow.
+/// Measures each of `kinds` with this many connections, if `descriptors` allows.
 pub(super) fn measure(
     kinds: &[Kind],
     programs: &Programs,
@@ -67,7 +68,7 @@ pub(super) fn measure(
 ) -> io::Result<Report> {
     let mut rows = Vec::new();
     for &kind in kinds {
-        // HAProxy wants descriptors for both sides of every connection it may accept.
+        // HAProxy needs descriptors for both sides of every connection that it may accept.
         let sides = if kind == Kind::Haproxy { 2 } else { 1 };
         let most = (descriptors.saturating_sub(2 * SPARE) / sides) as u32 - SPARE as u32;
         let count = connections.min(most);
@@ -108,7 +109,7 @@ fn flood(kind: Kind, port: u16, connections: usize) -> io::Result<Row> {
     })
 }
 
-/// The slow ones.
+/// The slow connections.
 struct SlowClients {
     epoll: Epoll,
     clients: Vec<Option<(TcpStream, Instant)>>,
@@ -120,7 +121,8 @@ impl SlowClients {
         Ok(Self { epoll: Epoll::new(1024)?, clients: Vec::new(), lasted: Vec::new() })
     }
 
-    /// Opens so many, in a second, and drips into them until all are gone, or too long.
+    /// Opens the connections within a second, and sends to them until all are closed or [`BOUND`]
+    /// is over.
     fn drip(&mut self, port: u16, connections: usize) -> io::Result<()> {
         let (start, mut ready) = (Instant::now(), Vec::new());
         for tick in 0.. {
@@ -129,10 +131,10 @@ impl SlowClients {
                 return Ok(());
             }
             for (stream, _) in self.clients.iter().skip(tick % TICKS).step_by(TICKS).flatten() {
-                // A failure shows itself as the end, below.
+                // If the write fails, the close is detected below.
                 let _ = (&*stream).write(b"a");
             }
-            // Even a tick that is late must see who is gone.
+            // Even a late tick must detect closed connections.
             let due = TICK * (tick as u32 + 1);
             while {
                 let left = due.saturating_sub(start.elapsed());
@@ -150,15 +152,15 @@ impl SlowClients {
         for n in self.clients.len()..most.min(self.clients.len() + more) {
             let stream = client_socket::begin_connect(client_socket::address(n / EACH), port)?;
             self.epoll.add(&stream, n)?;
-            // One that is not connected yet begins its head with the bytes that drip: it is gone
-            // as soon as these are no head, which is no worse for the proxy.
+            // A client that is not connected yet sends its head without these bytes. It is closed
+            // as soon as its bytes are not a valid head, which is no harder for the proxy.
             let _ = (&stream).write(HEAD);
             self.clients.push(Some((stream, Instant::now())));
         }
         Ok(())
     }
 
-    /// Reads what the proxy says, if anything, up to the end.
+    /// Reads any bytes from the proxy, and detects the end of the connection.
     fn look(&mut self, n: usize) {
         let Some((stream, opened)) = &self.clients[n] else { return };
         let gone = loop {
@@ -221,12 +223,12 @@ fn report(rows: &[Row]) -> Report {
 }
 
 impl Row {
-    /// Seconds until the last was gone, if it was.
+    /// Returns the seconds until the last connection was closed; `None` if some stayed open.
     fn last_s(&self) -> Option<f64> {
         (self.lasted.len() == self.connections).then_some(self.last.as_secs_f64())
     }
 
-    /// The longest that one was kept.
+    /// Returns the longest lifetime of a connection that was closed.
     fn longest(&self) -> Duration {
         self.lasted.iter().copied().max().unwrap_or_default()
     }

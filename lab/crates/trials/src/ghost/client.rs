@@ -1,5 +1,4 @@
-//! The client's side: sending as far as the kernel takes it, reading with bounded patience, and
-//! leaving.
+//! The client's side: sends as much as the kernel accepts, reads with a time limit, and leaves.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -7,34 +6,35 @@ use std::time::{Duration, Instant};
 
 use bywash_harness::sys;
 
-/// A write that makes no progress for this long is blocked for good.
+/// Time without progress after which a write counts as blocked.
 const BLOCKED: Duration = Duration::from_millis(50);
 
-/// What a client leaves with.
+/// The way in which a client leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leave {
-    /// Not at all: the control, which shows that a ghost would be seen.
+    /// The client stays: the control, which shows that a ghost would be detected.
     Stay,
-    /// FIN, and the socket is closed.
+    /// FIN, with the socket closed.
     Fin,
     /// RST.
     Rst,
-    /// FIN, and the socket stays open for reading.
+    /// FIN, with the socket still open for reading.
     HalfClose,
 }
 
-/// How waiting for something to read ended.
+/// The outcome of waiting for bytes.
 #[derive(Debug)]
 pub enum Patience {
-    /// What was waited for came.
+    /// The wanted bytes arrived.
     Satisfied,
     /// The other side closed or reset the connection, at this time.
     Ended(Instant),
-    /// Nothing more came in time.
+    /// The time limit was reached.
     Exhausted,
 }
 
-/// Sends `bytes` as far as the other side and the kernel's buffers take them; how many they took.
+/// Sends `bytes` as far as the other side and the kernel's buffers accept them. Returns how many
+/// were accepted.
 pub fn send(stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
     let mut stream = stream;
     stream.set_write_timeout(Some(BLOCKED))?;
@@ -49,7 +49,8 @@ pub fn send(stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
     Ok(sent)
 }
 
-/// Reads until `wanted` has come (never, if it is empty), the other side ends or `bound` is over.
+/// Reads until the bytes `wanted` arrive (never, if empty), the other side ends, or `bound` is
+/// over.
 pub fn receive(stream: &TcpStream, wanted: &[u8], bound: Duration) -> io::Result<Patience> {
     let mut stream = stream;
     let deadline = Instant::now() + bound;
@@ -73,7 +74,7 @@ pub fn receive(stream: &TcpStream, wanted: &[u8], bound: Duration) -> io::Result
     }
 }
 
-/// Leaves; gives the moment just before, and the stream if it is still open.
+/// Leaves. Returns the time just before, and the stream if it is still open.
 pub fn leave(stream: TcpStream, how: Leave) -> io::Result<(Instant, Option<TcpStream>)> {
     if how == Leave::Rst {
         sys::reset_on_close(&stream)?;

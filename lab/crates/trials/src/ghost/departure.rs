@@ -1,35 +1,35 @@
-//! The ways in which a client can leave, as bytes to send and a manner of closing.
+//! The ways in which a client can leave: bytes to send, and a way to close.
 
 use bywash_harness::http;
 
 use super::client::Leave;
 
-/// What a client sends before it leaves.
+/// The bytes that a client sends before it leaves.
 #[derive(Debug, Default)]
 pub struct Script {
-    /// In one write, at the beginning.
+    /// Bytes sent in one write at the beginning.
     pub first: Vec<u8>,
-    /// In one write, once the request is queued or running; may be empty.
+    /// Bytes sent in one write after the request is queued or running; may be empty.
     pub later: Vec<u8>,
 }
 
-/// The paths of a trial's request and, where there is one, of the request pipelined behind it.
+/// The paths of a trial's request and of the request pipelined after it, if any.
 #[derive(Debug)]
 pub struct Paths {
-    /// The request's own.
+    /// Path of the first request.
     pub first: String,
-    /// The second request's.
+    /// Path of the second request.
     pub second: String,
 }
 
 /// One way to leave.
 #[derive(Debug)]
 pub struct Departure {
-    /// For the report.
+    /// Name in the report.
     pub name: &'static str,
-    /// What is sent for these paths.
+    /// Returns the bytes to send for these paths.
     pub script: fn(&Paths) -> Script,
-    /// What is done then.
+    /// The way to close after that.
     pub leave: Leave,
 }
 
@@ -37,10 +37,10 @@ const fn departure(name: &'static str, script: fn(&Paths) -> Script, leave: Leav
     Departure { name, script, leave }
 }
 
-/// A client that does not leave: its request must arrive, or the harness sees nothing.
+/// The control: a client that stays. Its request must arrive, or the harness cannot detect ghosts.
 pub const CONTROL: Departure = departure("GET, stays", get, Leave::Stay);
 
-/// The ways to leave while queued.
+/// Ways to leave while queued.
 pub const QUEUED: [Departure; 11] = [
     departure("GET, FIN", get, Leave::Fin),
     departure("GET, RST", get, Leave::Rst),
@@ -55,7 +55,7 @@ pub const QUEUED: [Departure; 11] = [
     departure("POST 200 KB, FIN behind it", post_large, Leave::Fin),
 ];
 
-/// The ways to leave while the upstream is silent.
+/// Ways to leave while the upstream is silent.
 pub const RUNNING: [Departure; 5] = [
     departure("GET, FIN", get, Leave::Fin),
     departure("GET, RST", get, Leave::Rst),
@@ -64,7 +64,7 @@ pub const RUNNING: [Departure; 5] = [
     departure("POST 1 KB complete, FIN", post_at_once, Leave::Fin),
 ];
 
-/// The ways to leave while the upstream is in the middle of its response.
+/// Ways to leave while the upstream is in the middle of its response.
 pub const STREAMING: [Departure; 2] =
     [departure("GET, FIN", get, Leave::Fin), departure("GET, RST", get, Leave::Rst)];
 
@@ -103,7 +103,7 @@ fn post_expect(paths: &Paths) -> Script {
     Script { first: head.into(), ..Script::default() }
 }
 
-/// More than a proxy reads ahead, so that the FIN stays behind bytes it has not read.
+/// Returns a body that is longer than a proxy reads ahead, so that the FIN is behind unread bytes.
 fn post_large(paths: &Paths) -> Script {
     Script { first: sized_post(paths, 200_000, 200_000), ..Script::default() }
 }
@@ -120,7 +120,8 @@ mod tests {
     use super::*;
     use bywash_harness::http::{Head, message_length};
 
-    /// Bytes of the first request that are sent before its client leaves, and whether it is whole.
+    /// Returns how many bytes of the first request's body are sent, and whether the request is
+    /// complete.
     fn first_request(name: &str) -> (usize, bool) {
         let paths = Paths { first: "/a".into(), second: "/b".into() };
         let departure = QUEUED.iter().find(|departure| departure.name == name).unwrap();

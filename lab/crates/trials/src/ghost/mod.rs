@@ -1,10 +1,10 @@
-//! Does a proxy notice that a client has left, in every way and phase in which one can leave?
+//! A test of whether a proxy notices that a client has left, for every way and phase of leaving.
 //!
-//! One process is the clients and the upstream, so that every interval has both its ends on one
+//! One process acts as the clients and the upstream, so that both ends of every interval are on one
 //! clock. A *ghost* is a request that reaches the upstream although its client left while it was
-//! queued. Three files, one per observable: [`queued`] (does the request arrive?), [`running`]
-//! (when is the upstream connection closed?) and [`blocked`] (when does the proxy let go of a
-//! connection that can show its upstream nothing: upload blocked, connect pending?).
+//! queued. There is one file per observation: [`queued`] (whether the request arrives), [`running`]
+//! (when the upstream connection is closed) and [`blocked`] (when the proxy closes an upstream
+//! connection whose upstream cannot see it, because an upload is blocked or a connect is pending).
 
 pub mod blocked;
 pub mod client;
@@ -25,15 +25,15 @@ use bywash_harness::http;
 use bywash_harness::peer::Kind;
 use bywash_harness::proxy::{Plan, Proxy};
 
-/// Long enough for a proxy to have dealt with what was sent before.
+/// Time for a proxy to handle the bytes that were sent before.
 const MOMENT: Duration = Duration::from_millis(5);
-/// A peer without a status to ask is taken to have queued a request after this time.
+/// Time after which a peer without a status counts as having queued a request.
 const QUEUEING: Duration = Duration::from_millis(20);
-/// Anything that must happen has to happen within this time.
+/// Time limit for anything that must happen.
 const BOUND: Duration = Duration::from_secs(2);
-/// A reaction to a departure that takes longer counts as none.
+/// Time limit for a reaction to a departure; a later one counts as missed.
 const REACTION: Duration = Duration::from_millis(500);
-/// A fresh request must get through this soon, or the slot was lost.
+/// Time limit for a fresh request. If it takes longer, the slot was lost.
 const PROMPT: Duration = Duration::from_millis(500);
 
 /// A proxy with one slot, and the upstream behind it.
@@ -57,7 +57,7 @@ impl<'a> TestBed<'a> {
         Ok(Self { proxy: plan.start()?, origin, trial: 0 })
     }
 
-    /// Begins a trial with nothing remembered; its number makes its paths unique.
+    /// Begins a trial without earlier events. The trial's number makes its paths unique.
     fn begin(&mut self) -> usize {
         self.origin.forget();
         self.trial += 1;
@@ -83,7 +83,7 @@ impl<'a> TestBed<'a> {
         }
     }
 
-    /// True once a request is known, or for a peer taken, to be in the queue.
+    /// Waits until a request is queued. Returns whether it is, which for a peer is assumed.
     fn wait_queued(&self) -> io::Result<bool> {
         match self.proxy.kind() {
             Kind::Bywash => wait_status(&self.proxy, "waiting", 1).map(|at| at.is_some()),
@@ -94,7 +94,8 @@ impl<'a> TestBed<'a> {
         }
     }
 
-    /// True if a fresh request gets through: the slot has come back.
+    /// Sends a fresh request, and returns whether it gets through, which means that the slot was
+    /// freed.
     fn probe(&mut self, trial: usize) -> io::Result<bool> {
         let path = format!("/probe/{trial}");
         let client = self.proxy.connect()?;
@@ -106,7 +107,7 @@ impl<'a> TestBed<'a> {
     }
 }
 
-/// When `field` of the product's status was first seen to be `value`, if soon enough.
+/// Waits until `field` of bywash's status is `value`, and returns when; `None` after [`REACTION`].
 fn wait_status(proxy: &Proxy, field: &str, value: u64) -> io::Result<Option<Instant>> {
     let start = Instant::now();
     while start.elapsed() < REACTION {

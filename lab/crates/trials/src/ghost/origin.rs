@@ -1,10 +1,10 @@
-//! The slow upstream: says when a request arrives and when its connection ends, and answers when
-//! it is told to.
+//! The slow upstream: reports when a request arrives and when its connection ends, and answers on
+//! command.
 //!
-//! One thread per connection, blocked in `read`, so that the end of a connection is stamped as
-//! soon as the kernel knows it. What a request gets is in its path: `/hold/…` nothing until
-//! [`Origin::answer`], `/stream/…` the beginning of a response, `/stall/…` nothing, and its body
-//! is not read; anything else is answered at once.
+//! Each connection has a thread that is blocked in `read`, so that the end of a connection is timed
+//! as soon as the kernel knows it. The path selects the response: `/hold/…` gets none until
+//! [`Origin::answer`], `/stream/…` gets the beginning of a response, and `/stall/…` gets none, with
+//! its body unread. Any other request is answered immediately.
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, Read, Write};
@@ -16,14 +16,14 @@ use std::time::{Duration, Instant};
 
 use bywash_harness::http::{self, Head, message_length};
 
-/// What a streamed response's client waits for before it leaves.
+/// Beginning of a streamed response, for which the client waits before it leaves.
 pub const STREAMED: &[u8] = b"the beginning of a long body";
 
 /// A connection from the proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Connection {
     id: usize,
-    /// The proxy's end of it.
+    /// Address of the proxy's end.
     pub peer: SocketAddrV4,
 }
 
@@ -45,7 +45,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Listens on a free port.
+    /// Starts the upstream on a free port.
     pub fn open() -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = v4(listener.local_addr()?)?;
@@ -56,18 +56,19 @@ impl Origin {
         Ok(Self { address, seen, log: Vec::new(), streams })
     }
 
-    /// Where it listens.
+    /// Returns the upstream's address.
     pub fn address(&self) -> SocketAddrV4 {
         self.address
     }
 
-    /// Forgets everything seen so far.
+    /// Discards all events so far.
     pub fn forget(&mut self) {
         while self.seen.try_recv().is_ok() {}
         self.log.clear();
     }
 
-    /// The connection on which the request for `path` arrived since the last [`Origin::forget`].
+    /// Waits for the request for `path` since the last [`Origin::forget`], and returns its
+    /// connection.
     pub fn wait_arrival(&mut self, path: &str, bound: Duration) -> Option<Connection> {
         self.wait(bound, |seen| match seen {
             Seen::Arrived { path: arrived, on } => (arrived == path).then_some(*on),
@@ -75,7 +76,7 @@ impl Origin {
         })
     }
 
-    /// When the proxy closed or reset the connection.
+    /// Waits until the proxy closes or resets the connection, and returns when.
     pub fn wait_end(&mut self, connection: Connection, bound: Duration) -> Option<Instant> {
         self.wait(bound, |seen| match seen {
             Seen::Ended { on, at } => (*on == connection).then_some(*at),
@@ -83,7 +84,8 @@ impl Origin {
         })
     }
 
-    /// True if a request whose path begins with `prefix` has arrived or arrives within `bound`.
+    /// Returns whether a request whose path begins with `prefix` has arrived or arrives within
+    /// `bound`.
     pub fn sees(&mut self, prefix: &str, bound: Duration) -> bool {
         let arrived = |seen: &Seen| match seen {
             Seen::Arrived { path, .. } => path.starts_with(prefix).then_some(()),
@@ -100,11 +102,11 @@ impl Origin {
         stream.write_all(http::ok("done").as_bytes())
     }
 
-    /// Ends the connection from this side.
+    /// Ends the connection from the upstream's side.
     pub fn sever(&self, connection: Connection) {
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(stream) = streams.remove(&connection.id) {
-            // Not connected any more is what it is meant to be.
+            // An error means that it is no longer connected, as intended.
             let _ = stream.shutdown(Shutdown::Both);
         }
     }
@@ -146,7 +148,7 @@ fn introduce(id: usize, stream: &TcpStream) -> io::Result<(Connection, TcpStream
     Ok((Connection { id, peer: v4(stream.peer_addr()?)? }, stream.try_clone()?))
 }
 
-/// Serves until the connection ends; `None` if it is to be left alone, open and unread.
+/// Serves until the connection ends. Returns `None` if the connection must stay open and unread.
 fn serve(mut stream: TcpStream, on: Connection, tell: &Sender<Seen>) -> Option<()> {
     let mut unread = Vec::new();
     while let Some(head) = read_until(&mut stream, &mut unread, Head::parse) {
@@ -178,7 +180,7 @@ fn reply(path: &str) -> String {
     }
 }
 
-/// Reads until `find` finds something in what has come and not been used; `None` at the end.
+/// Reads until `find` succeeds on the unused bytes. Returns `None` at the end of the connection.
 fn read_until<T>(
     stream: &mut TcpStream,
     unread: &mut Vec<u8>,

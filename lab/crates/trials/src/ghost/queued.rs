@@ -1,9 +1,11 @@
-//! Leaving while queued: the only slot is taken, the victim waits, leaves, and must never arrive.
+//! Clients that leave while queued: the only slot is taken, the victim waits and leaves, and its
+//! request must never arrive.
 //!
-//! A FIN is sent by closing the sending half; the socket is then read to its end for at most
-//! [`NOTICE`], which times how long the proxy takes to give the connection up, and only then
-//! closed for good (a half-closed one stays open until the trial is over). On the wire that is
-//! what `close` sends, and the reaction can be seen. After an RST there is nothing left to see.
+//! A FIN is sent by shutting down the sending side. The socket is then read to its end for at most
+//! [`NOTICE`], which measures how long the proxy takes to close the connection, and only then
+//! closed (a half-closed one stays open until the end of the trial). The wire shows the same
+//! packets as with `close`, and the reaction can be measured. After an RST no reaction can be
+//! measured.
 
 use super::client::{self, Leave, Patience};
 use super::departure::{Departure, Paths};
@@ -14,12 +16,12 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::Duration;
 
-/// A proxy that keeps a connection longer after its client has left has not noticed.
+/// Time limit for the proxy to close the connection after its client has left.
 const NOTICE: Duration = Duration::from_millis(200);
-/// How long after the slot has become free a ghost is waited for.
+/// Time to wait for a ghost after the slot has become free.
 const WATCH: Duration = Duration::from_millis(60);
 
-/// One trial of `departure`, added to `tally`.
+/// Runs one trial of `departure` and adds it to `tally`.
 pub fn trial(
     test_bed: &mut TestBed<'_>,
     departure: &Departure,
@@ -49,7 +51,7 @@ pub fn trial(
     Ok(())
 }
 
-/// Leaves and notes how soon the proxy reacts; gives the stream back if it stays open.
+/// Leaves and records how soon the proxy reacts. Returns the stream if it stays open.
 fn leave(victim: TcpStream, how: Leave, tally: &mut Tally) -> io::Result<Option<TcpStream>> {
     let on_wire = if how == Leave::Fin { Leave::HalfClose } else { how };
     let (left, open) = client::leave(victim, on_wire)?;

@@ -1,7 +1,9 @@
-//! Leaving while running: the upstream connection must be closed, at once, and the slot come back.
+//! Clients that leave while their request runs: the upstream connection must be closed at once, and
+//! the slot freed.
 //!
-//! The upstream either holds its answer or has sent the beginning of it. Timed is from just before
-//! the client's close to the upstream's `read` returning the end or the reset of its connection.
+//! The upstream either holds its answer or has sent the beginning of it. The time is measured from
+//! just before the client's close until the upstream's `read` returns the end or the reset of its
+//! connection.
 
 use super::client::{self, Leave, Patience};
 use super::departure::{Departure, Paths};
@@ -14,16 +16,16 @@ use std::thread;
 
 use bywash_harness::http;
 
-/// What the upstream is doing when the client leaves.
+/// The upstream's state when the client leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Upstream {
-    /// It has the request and has said nothing.
+    /// The upstream has the request and has sent nothing.
     Silent,
-    /// It has sent the head and a part of the body of its response.
+    /// The upstream has sent the head and part of the body of its response.
     Streaming,
 }
 
-/// One trial of `departure`, added to `tally`.
+/// Runs one trial of `departure` and adds it to `tally`.
 pub fn trial(
     test_bed: &mut TestBed<'_>,
     upstream: Upstream,
@@ -52,14 +54,14 @@ pub fn trial(
         test_bed.origin.sever(connection);
     }
     tally.lost += usize::from(!test_bed.probe(trial)?);
-    // The probe has passed through the only slot, so a second request would have come by now.
+    // The probe has passed through the only slot, so a second request would have arrived already.
     tally.ghosts += usize::from(test_bed.origin.sees(&paths.second, MOMENT));
     drop(open);
     tally.trials += 1;
     Ok(())
 }
 
-/// The same without a proxy: what the harness and the machine's scheduler add to every delay.
+/// Runs the trials without a proxy: the delay that the harness and the machine's scheduler add.
 pub fn floor(origin: &mut Origin, trials: usize) -> io::Result<Tally> {
     let mut tally = Tally::new("no proxy", "GET, FIN");
     for trial in 0..trials {

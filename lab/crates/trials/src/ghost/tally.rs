@@ -1,30 +1,30 @@
-//! What the trials of one way to leave came to.
+//! The results of the trials of one way to leave.
 
 use bywash_harness::stats::percentile;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
-/// Counts over trials, and how long the proxy took to react.
+/// Counts over trials, and the reaction times of the proxy.
 #[derive(Debug)]
 pub struct Tally {
     phase: &'static str,
     departure: &'static str,
-    /// Trials done.
+    /// Number of trials.
     pub trials: usize,
-    /// Trials in which a request reached the upstream after its client had left.
+    /// Number of trials in which a request reached the upstream after its client had left.
     pub ghosts: usize,
-    /// Trials in which the request was not (seen to be) waiting or blocked before its client left:
-    /// they show nothing.
+    /// Number of trials in which the request was not seen to be waiting or blocked before its
+    /// client left. They show nothing.
     pub unqueued: usize,
-    /// Trials after which a fresh request did not get through.
+    /// Number of trials after which a fresh request did not get through.
     pub lost: usize,
-    /// Trials in which no reaction was seen in time, where one can be seen.
+    /// Number of trials without a reaction in time, where a reaction can be observed.
     pub missed: usize,
     delays_us: Vec<f64>,
 }
 
 impl Tally {
-    /// The cells of a row, in the order of [`Tally::cells`]; the first two are words.
+    /// Headers for [`Tally::cells`]; the first two columns are words.
     pub const HEAD: [&str; 10] = [
         "phase",
         "client",
@@ -38,18 +38,18 @@ impl Tally {
         "max µs",
     ];
 
-    /// Nothing tried yet.
+    /// Creates a tally of zero trials.
     pub fn new(phase: &'static str, departure: &'static str) -> Self {
         let (trials, ghosts, unqueued, lost, missed) = (0, 0, 0, 0, 0);
         Self { phase, departure, trials, ghosts, unqueued, lost, missed, delays_us: Vec::new() }
     }
 
-    /// The proxy reacted after `delay`.
+    /// Records that the proxy reacted after `delay`.
     pub fn noticed(&mut self, delay: Duration) {
         self.delays_us.push(delay.as_secs_f64() * 1e6);
     }
 
-    /// The proxy reacted to what happened at `left`, at some time or not at all.
+    /// Records the reaction at `at` to the client's leaving at `left`; `None` counts as missed.
     pub fn reaction(&mut self, left: Instant, at: Option<Instant>) {
         match at {
             Some(at) => self.noticed(at - left),
@@ -57,7 +57,7 @@ impl Tally {
         }
     }
 
-    /// One row of a table.
+    /// Formats one row of a table.
     pub fn cells(&self) -> Vec<String> {
         let counts = [self.trials, self.ghosts, self.unqueued, self.lost, self.missed];
         let words = [self.phase, self.departure].map(str::to_owned);
@@ -65,7 +65,7 @@ impl Tally {
         words.into_iter().chain(counts.map(|n| n.to_string())).chain(delays).collect()
     }
 
-    /// For a report's file.
+    /// Returns the JSON for a report's file.
     pub fn json(&self) -> Value {
         let [p50, p99, max] = self.delays();
         json!({

@@ -1,4 +1,4 @@
-//! One connection that makes a gateway hold memory, and the kinds of them.
+//! One connection that makes a gateway hold memory, and the kinds of such connections.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
@@ -10,34 +10,34 @@ use bywash_harness::h2::{self, END_HEADERS, Method, frame, kind};
 use bywash_harness::http;
 use bywash_harness::tls;
 
-/// What a connection does with its memory.
+/// A kind of connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Says nothing.
+    /// Sends nothing.
     Silent,
     /// Sends 200 bytes of a head.
     Half,
     /// Sends 15 KB of a head.
     HalfLarge,
-    /// Sends 300 KB of 10 MB to a queue that is full, and is refused.
+    /// Sends 300 KB of a 10 MB body when the queue is full, and is refused.
     Refused,
     /// Sends the same and waits for a slot.
     Waiting,
-    /// Has sent the first chunks of a body to the server.
+    /// Has sent the first chunks of a body to the upstream.
     Chunks,
-    /// Has had an answer.
+    /// Has received an answer.
     Idle,
-    /// Has had an answer to a POST of 60 KB.
+    /// Has received an answer to a POST of 60 KB.
     IdlePost,
-    /// Speaks HTTP/2 and says nothing.
+    /// Has opened an HTTP/2 connection and sends no request.
     Http2,
-    /// Has sent 20 bodies of 60 KB by HTTP/2, none of which is complete.
+    /// Has sent 20 bodies of 60 KB with HTTP/2, none of which is complete.
     Http2Bodies,
-    /// Has begun a handshake by TLS.
+    /// Has begun a TLS handshake.
     TlsSilent,
-    /// Has had an answer by TLS.
+    /// Has received an answer over TLS.
     TlsIdle,
-    /// Has a slot.
+    /// Holds a slot.
     Holder,
 }
 
@@ -60,7 +60,7 @@ impl Kind {
         matches!(self, Self::TlsSilent | Self::TlsIdle)
     }
 
-    /// Whether it must get to the server.
+    /// Returns whether it must reach the upstream.
     pub(super) fn needs_slot(self) -> bool {
         matches!(self, Self::Idle | Self::IdlePost | Self::TlsIdle | Self::Chunks)
     }
@@ -86,18 +86,18 @@ impl fmt::Display for Kind {
     }
 }
 
-/// A connection.
+/// An open connection.
 pub(super) struct Hostile {
     _wire: tls::MaybeTlsStream,
 }
 
-/// An answer takes no longer; a write may stop when the other side does not read.
+/// Time limit for an answer.
 const BOUND: Duration = Duration::from_secs(10);
-/// Connections from one address.
+/// Connections per address.
 const EACH: usize = 200;
 
 impl Hostile {
-    /// The `n`th.
+    /// Opens the `n`th connection, of kind `what`.
     pub(super) fn open(what: Kind, n: usize, port: u16) -> io::Result<Self> {
         let mut stream = client_socket::connect_from(client_socket::address(n / EACH), port)?;
         stream.set_read_timeout(Some(BOUND))?;
@@ -151,14 +151,14 @@ fn answered(stream: &mut impl Read) -> io::Result<()> {
     if answer.starts_with(b"HTTP/1.1 200") { Ok(()) } else { Err(io::Error::other("no 200")) }
 }
 
-/// Sends what the other side takes without waiting for it.
+/// Sends as many bytes as the other side accepts without waiting for it.
 fn fill(stream: &mut TcpStream, mut bytes: &[u8]) -> io::Result<()> {
     stream.set_nonblocking(true)?;
     let mut pauses = 0;
     while !bytes.is_empty() {
         match stream.write(bytes) {
             Ok(sent) => bytes = &bytes[sent..],
-            // The other side may need a moment; one that does not read is left alone.
+            // The other side may need a moment. If it still does not read, sending stops.
             Err(e) if e.kind() == ErrorKind::WouldBlock && pauses < 2 => {
                 pauses += 1;
                 std::thread::sleep(Duration::from_millis(1));

@@ -1,9 +1,10 @@
 //! `survival memory`: connections that make a gateway hold memory.
 //!
-//! Measures what one connection of each kind costs: by how much a few hundred of them make the memory (PSS) of a
-//! gateway grow beside as many that are open already, and what the gateway counts for it. What the first few hundred
-//! take beyond that is what the program needs once: pages of its allocator and buffers of its threads.
-//! `attacks --attack memory` plays them all at once.
+//! Measures the memory of one connection of each kind in two ways. The first is the growth of the
+//! gateway's memory (PSS) by a few hundred connections when as many are already open. The second is
+//! the gateway's own count for them. The first few hundred take more, because the program allocates
+//! some memory once: pages of its allocator and buffers of its threads. `attacks --attack memory`
+//! opens all kinds at once.
 
 mod client;
 
@@ -22,7 +23,7 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
-/// How many.
+/// Number of connections
 #[derive(Debug, clap::Args)]
 pub struct Options {
     #[command(flatten)]
@@ -32,10 +33,10 @@ pub struct Options {
     each: u32,
 }
 
-/// What a gateway needs to deal with what it was sent, and less than it lingers.
+/// Time for a gateway to handle the bytes that it was sent; shorter than it lingers.
 const SETTLE: Duration = Duration::from_millis(700);
 
-/// Measures and prints.
+/// Measures all kinds and publishes the report.
 pub fn run(options: &Options) -> io::Result<ExitCode> {
     sys::raise_descriptor_limit()?;
     let bench = Bench::set(&[peer::Kind::Bywash], &options.common.programs);
@@ -70,13 +71,13 @@ fn costs(programs: &Programs, count: u32) -> Report {
     Report { table, method, json: json!({ "costs": list }), broken: Vec::new() }
 }
 
-/// Bytes of one connection.
+/// Memory of one connection, in bytes.
 struct Cost {
     /// The memory of each of the first connections.
     first: f64,
-    /// The memory of each connection that comes when these are open.
+    /// The memory of each further connection, opened while the first ones are open.
     each: f64,
-    /// The bytes that the gateway counts for each of the latter, if it counts them.
+    /// The gateway's own count for each of the further connections, if it reports one.
     counted: Option<f64>,
 }
 

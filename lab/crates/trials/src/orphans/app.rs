@@ -1,4 +1,5 @@
-//! The application: one request after the other, on one connection to the database, which is leased for each.
+//! The application: handles one request after the other, on one database connection that is leased
+//! for each.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -8,39 +9,42 @@ use std::time::{Duration, Instant};
 use super::database::End;
 use super::pooled::Pooled;
 
-/// What never comes is an error after so long.
+/// Time limit for events that must happen.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The application's listening socket; requests that come before it runs wait.
+/// The application's listening socket. Requests that arrive before the application runs wait.
 pub struct AppListener(TcpListener);
 
-/// What it tells whoever measures.
+/// A running application, which reports when queries begin and end.
 pub struct App {
     begun: Receiver<()>,
     ended: Receiver<(Instant, End)>,
 }
 
 impl AppListener {
-    /// On a port of its own.
+    /// Listens on a free port.
     ///
     /// # Errors
-    /// If there is none.
+    ///
+    /// If no port is free.
     pub fn open() -> io::Result<Self> {
         Ok(Self(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?))
     }
 
-    /// Where.
+    /// Returns the port.
     ///
     /// # Errors
-    /// If the system does not say.
+    ///
+    /// If the system does not report it.
     pub fn port(&self) -> io::Result<u16> {
         Ok(self.0.local_addr()?.port())
     }
 
-    /// Answers each request with this query, until the process ends.
+    /// Runs `query` for each request, until the process ends.
     ///
     /// # Errors
-    /// If there is no thread for it.
+    ///
+    /// If no thread can be started.
     pub fn serve(self, mut connection: Pooled, query: String) -> io::Result<App> {
         let (begins, begun) = sync_channel(1);
         let (ends, ended) = sync_channel(1);
@@ -60,15 +64,17 @@ impl App {
     /// Waits until a query begins.
     ///
     /// # Errors
-    /// If none does.
+    ///
+    /// If none begins in time.
     pub fn begun(&self) -> io::Result<()> {
         self.begun.recv_timeout(PATIENCE).map_err(io::Error::other)
     }
 
-    /// When the query ended, as the application sees it, and how.
+    /// Waits until a query ends, and returns when and how, as the application sees it.
     ///
     /// # Errors
-    /// If it does not.
+    ///
+    /// If it does not end in time.
     pub fn ended(&self) -> io::Result<(Instant, End)> {
         self.ended.recv_timeout(PATIENCE).map_err(io::Error::other)
     }
@@ -85,7 +91,7 @@ fn serve(
     let mut length = 0;
     while !head[..length].windows(4).any(|window| window == b"\r\n\r\n") {
         match stream.read(&mut head[length..])? {
-            // Whoever only looks whether somebody listens.
+            // The peer only tested whether the port is open.
             0 => return Ok(()),
             count => length += count,
         }
@@ -99,7 +105,7 @@ fn serve(
         let _ = ends.send((Instant::now(), end));
     })?;
     worked.ok_or_else(|| io::Error::other(format!("{name} was stopped before it began")))?;
-    // Nobody is there any more, or it is of no interest.
+    // The client may have left; that does not matter here.
     let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! One connection of an application, and a query of a chosen length.
+//! A database connection of an application, and a query of a chosen length.
 
 use std::io;
 use std::net::SocketAddr;
@@ -7,7 +7,7 @@ use mysql::prelude::Queryable;
 use tokio::runtime::Runtime;
 use tokio_postgres::NoTls;
 
-/// Which database.
+/// A database product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// PostgreSQL.
@@ -16,31 +16,31 @@ pub enum Kind {
     MariaDb,
 }
 
-/// What a query does while it runs.
+/// The activity of a query while it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueryKind {
-    /// It waits.
+    /// The query waits.
     Waits,
-    /// It keeps a core busy.
+    /// The query keeps a core busy.
     Works,
 }
 
-/// What became of a query.
+/// The outcome of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It has an answer.
+    /// The query was answered.
     Done,
-    /// The database was told to cancel it.
+    /// The query was cancelled.
     Cancelled,
-    /// Something else went wrong.
+    /// The query failed for another reason.
     Failed(String),
 }
 
 impl Kind {
-    /// Both.
+    /// Both databases.
     pub const ALL: [Self; 2] = [Self::Postgres, Self::MariaDb];
 
-    /// Its name.
+    /// Returns the product's name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Postgres => "PostgreSQL",
@@ -48,7 +48,7 @@ impl Kind {
         }
     }
 
-    /// Its scheme in `database.NAME.server`.
+    /// Returns the scheme in `database.NAME.server`.
     pub const fn scheme(self) -> &'static str {
         match self {
             Self::Postgres => "postgres",
@@ -63,14 +63,15 @@ impl Kind {
         }
     }
 
-    /// Where it listens, if `scripts/with-databases` has started it.
+    /// Returns the address, if `scripts/with-databases` has started the database.
     pub fn address(self) -> Option<SocketAddr> {
         std::env::var(self.variable()).ok()?.parse().ok()
     }
 
-    /// The number of its first process.
+    /// Returns the number of the database's first process.
     ///
     /// # Errors
+    ///
     /// If `scripts/with-databases` has not started it.
     pub fn process(self) -> io::Result<u32> {
         let name = format!("{}_PROCESS", self.variable());
@@ -79,7 +80,8 @@ impl Kind {
         std::fs::read_to_string(file)?.trim().parse().map_err(io::Error::other)
     }
 
-    /// A query that takes about so many milliseconds, or, if it works, far longer than anybody waits.
+    /// Returns a query that takes about this many milliseconds. A query that works takes far longer
+    /// than any test waits.
     pub fn query(self, query_kind: QueryKind, millis: f64) -> String {
         match (self, query_kind) {
             (Self::Postgres, QueryKind::Waits) => format!("SELECT pg_sleep({})", millis / 1000.0),
@@ -89,18 +91,18 @@ impl Kind {
                     .into()
             }
             (Self::MariaDb, QueryKind::Works) => {
-                // Without a condition its answer is known.
+                // Without a condition the answer is known without counting.
                 "SELECT COUNT(*) FROM seq_1_to_1000000000 WHERE seq % 7 = 3".into()
             }
         }
     }
 }
 
-/// A connection.
+/// A connection to a database.
 pub enum Connection {
-    /// With the thread that reads and writes for it.
+    /// PostgreSQL, with the runtime that reads and writes for the client.
     Postgres(Box<Runtime>, tokio_postgres::Client),
-    /// Blocking by itself.
+    /// MariaDB, with blocking calls.
     MariaDb(Box<mysql::Conn>),
 }
 
@@ -108,7 +110,8 @@ impl Connection {
     /// Connects as the user `shop`.
     ///
     /// # Errors
-    /// If the database is not there.
+    ///
+    /// If the database cannot be reached.
     pub fn open(kind: Kind) -> io::Result<Self> {
         let address = kind.address();
         let address =
@@ -128,10 +131,11 @@ impl Connection {
         }
     }
 
-    /// The number that the database has for it.
+    /// Returns the database's number for the connection.
     ///
     /// # Errors
-    /// If the database does not say.
+    ///
+    /// If the database does not report it.
     pub fn number(&mut self) -> io::Result<u64> {
         match self {
             Self::Postgres(runtime, client) => {
@@ -154,7 +158,7 @@ impl Connection {
                     Err(error) => End::Failed(error.to_string()),
                 }
             }
-            // SLEEP that is interrupted is done, and says 1.
+            // An interrupted SLEEP succeeds and returns 1.
             Self::MariaDb(connection) => match connection.query_first::<u64, _>(query) {
                 Ok(Some(1)) if query.contains("SLEEP") => End::Cancelled,
                 Ok(_) => End::Done,
@@ -166,7 +170,7 @@ impl Connection {
 }
 
 fn postgres(address: SocketAddr) -> io::Result<Connection> {
-    // The connection's own work goes on while a query is waited for: one thread is enough.
+    // The connection's background task runs while a query is awaited, so one thread is enough.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (ip, port) = (address.ip(), address.port());
     let parameters = format!("host={ip} port={port} user=shop password=lab dbname=shop");

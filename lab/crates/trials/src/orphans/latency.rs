@@ -1,4 +1,5 @@
-//! From the client's close at the gateway to the application's call that returns cancelled.
+//! The time from the client's close at the gateway until the application's query returns as
+//! cancelled.
 
 use std::io::{self, Write};
 use std::net::TcpStream;
@@ -15,16 +16,19 @@ use super::pooled::Pooled;
 use super::test_bed::{DaemonSettings, TestBed};
 use crate::ghost::client::{Leave, leave};
 
-/// Connections that do nothing: an application has a pool.
+/// Number of idle connections, like those of an application's pool.
 const IDLE: usize = 100;
-/// The query has begun in the database when its client leaves, at any moment of the next fifty milliseconds: a database
-/// may not listen while it prepares (PostgreSQL compiles a query that it takes for long).
+/// Delay before the client leaves, so that the query has begun in the database. The client then
+/// leaves at any moment of the next fifty milliseconds, because a database may not react while it
+/// prepares a query (PostgreSQL compiles a query that it expects to be slow).
 const BEGINS: Duration = Duration::from_millis(3);
 const SPREAD: Duration = Duration::from_millis(50);
 
-/// Measures and prints, by database, what the query does and how the client leaves. Gives the results as JSON.
+/// Measures each kind of query and each way to leave, and adds the rows to `table`. Returns the
+/// results as JSON.
 ///
 /// # Errors
+///
 /// If a part fails, or a query was not cancelled.
 pub fn measure(
     program: &Path,
@@ -33,7 +37,7 @@ pub fn measure(
     table: &mut Table,
 ) -> io::Result<Vec<Value>> {
     let idle = (0..IDLE).map(|_| Connection::open(kind)).collect::<io::Result<Vec<_>>>();
-    // PostgreSQL takes a hundred in all: then fewer are idle.
+    // PostgreSQL accepts 100 connections in total, so fewer can be idle.
     let idle = match idle {
         Ok(all) => all,
         Err(_) => (0..IDLE - 20).map(|_| Connection::open(kind)).collect::<io::Result<Vec<_>>>()?,
@@ -68,17 +72,17 @@ pub fn measure(
     Ok(results)
 }
 
-/// The head of the table.
+/// Returns the table's header.
 pub fn head() -> Table {
     Table::new(3, &["database", "query", "way", "p50 ms", "p90", "p99", "max", "cancelled"])
 }
 
-/// One request, whose client leaves; in milliseconds.
+/// Sends one request whose client leaves, and returns the latency in milliseconds.
 fn round(test_bed: &TestBed, app: &App, how: Leave, number: usize) -> io::Result<f64> {
     let mut client = TcpStream::connect(("127.0.0.1", test_bed.port))?;
     client.write_all(b"GET /search HTTP/1.1\r\nHost: shop.example\r\n\r\n")?;
     app.begun()?;
-    // In an order without a pattern.
+    // The delays follow a scattered order.
     std::thread::sleep(BEGINS + SPREAD * (number * 7919 % 1009) as u32 / 1009);
     let (left, _) = leave(client, how)?;
     match app.ended()? {

@@ -1,7 +1,8 @@
-//! `orphans`: what becomes of a query when its client has left, and what never becomes of another's.
+//! `orphans`: tests that a query ends when its client has left, and that no other query does.
 //!
-//! Everything is real: PostgreSQL and MariaDB (`scripts/with-databases`), the gateway, the stop daemon. The
-//! application is a few lines here: threads, each with a pooled connection to the database.
+//! All parts are real: PostgreSQL and MariaDB (`scripts/with-databases`), the gateway, the stop
+//! daemon. The application is a few lines of code here: threads, each with a pooled database
+//! connection.
 
 pub mod app;
 pub mod database;

@@ -1,4 +1,5 @@
-//! A pooled connection, leased as the contract says (`sdk/README.md`): what is not released well is closed.
+//! A pooled connection, leased according to the contract (`sdk/README.md`): if the release does not
+//! succeed, the connection is closed.
 
 use std::io;
 
@@ -11,7 +12,7 @@ pub struct Pooled {
     connection: Connection,
     number: u64,
     daemon: DaemonConnection,
-    /// How many have been closed as their cancellation was not over at once.
+    /// Number of connections closed because their cancellation was not over at once.
     pub closed: usize,
 }
 
@@ -19,22 +20,25 @@ impl Pooled {
     /// Connects to both.
     ///
     /// # Errors
-    /// If one of them is not there.
+    ///
+    /// If one of them cannot be reached.
     pub fn open(kind: Kind, test_bed: &TestBed) -> io::Result<Self> {
         let mut connection = Connection::open(kind)?;
         let number = connection.number()?;
         Ok(Self { kind, connection, number, daemon: test_bed.connect_daemon()?, closed: 0 })
     }
 
-    /// Works with it for nobody.
+    /// Returns the connection without a lease.
     pub fn unleased(&mut self) -> &mut Connection {
         &mut self.connection
     }
 
-    /// Works with it for a request; `None` if that was stopped before.
+    /// Runs `work` on the connection with a lease for `request`; `None` if the request was stopped
+    /// before.
     ///
     /// # Errors
-    /// If the daemon answers what it should not, or there is no other connection.
+    ///
+    /// If the daemon gives an unexpected answer, or no new connection can be opened.
     pub fn leased<T>(
         &mut self,
         request: &str,
@@ -48,7 +52,7 @@ impl Pooled {
         }
         let done = work(&mut self.connection);
         let answer = self.daemon.ask(&format!("RELEASE {whose}"))?;
-        // Of a database that has just started the daemon forgets what was leased in its first second.
+        // In the first second after a database has started, the daemon forgets what was leased.
         if answer != "OK" && !answer.starts_with("ERR not_leased") {
             self.connection = Connection::open(self.kind)?;
             self.number = self.connection.number()?;

@@ -1,4 +1,5 @@
-//! A storm: thousands of clients reset their connections within a second. What it costs the database, and others.
+//! A storm: thousands of clients reset their connections within a second. Measures the cost to the
+//! database and to other clients.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -16,12 +17,12 @@ use serde_json::{Value, json};
 use super::database::{Connection, End, Kind, QueryKind};
 use super::test_bed::{DaemonSettings, TestBed};
 
-/// How long each of the two halves is looked at.
+/// Length of each of the two observations.
 const WINDOW: Duration = Duration::from_secs(3);
-/// A query, and a request, of others: every so often.
+/// Interval between two queries, and between two requests, of other clients.
 const PACE: Duration = Duration::from_millis(5);
 
-/// What others saw, in milliseconds, and what the database spent, in milliseconds of processor time.
+/// Latencies of other clients, in milliseconds, and the database's CPU time, in milliseconds.
 #[derive(Clone, Debug)]
 struct Observation {
     queries: Vec<f64>,
@@ -30,7 +31,7 @@ struct Observation {
     statements: f64,
 }
 
-/// The head of the table.
+/// Returns the table's header.
 pub fn head() -> Table {
     let head = [
         "database",
@@ -45,10 +46,11 @@ pub fn head() -> Table {
     Table::new(2, &head)
 }
 
-/// Measures three quiet seconds and three with a storm, and prints both.
+/// Measures three quiet seconds and three with a storm, and adds both rows to `table`.
 ///
 /// # Errors
-/// If a part fails, or one of the others does.
+///
+/// If a part fails, or a query or request of another client does.
 pub fn measure(program: &Path, kind: Kind, resets: usize, table: &mut Table) -> io::Result<Value> {
     sys::raise_descriptor_limit()?;
     let app = App::open()?;
@@ -91,7 +93,7 @@ pub fn measure(program: &Path, kind: Kind, resets: usize, table: &mut Table) -> 
     )
 }
 
-/// Others go about their business; the crowd resets its connections in the first second.
+/// Observes other clients, while `crowd` resets its connections in the first second.
 fn observe(test_bed: &TestBed, kind: Kind, crowd: Vec<TcpStream>) -> io::Result<Observation> {
     let statements = || test_bed.number("bywash_sentry_statements_total{database=\"shop\"}");
     let over = Arc::new(AtomicBool::new(false));
@@ -165,12 +167,12 @@ fn hanging(port: u16) -> io::Result<TcpStream> {
     Ok(client)
 }
 
-/// Processor time of the database's processes so far, in milliseconds.
+/// Returns the CPU time of the database's processes so far, in milliseconds.
 fn spent(kind: Kind) -> io::Result<f64> {
     let first = kind.process()?;
     let mut ticks = procfs::cpu_ticks_of_family(first)?;
     for process in procfs::descendants(first)? {
-        // One that has just ended counts among its parent's children.
+        // A process that has just ended is counted among its parent's children.
         if let Ok(more) = procfs::cpu_ticks(process) {
             ticks.user += more.user;
             ticks.system += more.system;
@@ -179,7 +181,7 @@ fn spent(kind: Kind) -> io::Result<f64> {
     Ok(procfs::micros(ticks.user + ticks.system) / 1000.0)
 }
 
-/// An application that answers `/page` at once, and a search never.
+/// An application that answers `/page` at once, and `/search` never.
 struct App {
     port: u16,
     hang: Arc<std::sync::atomic::AtomicUsize>,

@@ -1,4 +1,4 @@
-//! A gateway and a stop daemon that know of each other.
+//! A gateway and a stop daemon that are connected to each other.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
@@ -12,25 +12,25 @@ use bywash_peer::{Running, Scratch, free_port};
 
 use super::database::Kind;
 
-/// What never comes is an error after so long.
+/// Time limit for events that must happen.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How the daemon is set.
+/// Settings of the daemon.
 #[derive(Clone, Copy, Debug)]
 pub struct DaemonSettings {
-    /// In which database it cancels.
+    /// The database in which it cancels queries.
     pub database: Kind,
-    /// Whether it looks for marks.
+    /// Whether it looks for marks in queries.
     pub marks: bool,
-    /// Its budget.
+    /// Maximum statements per second.
     pub statements_per_second: u32,
 }
 
-/// Both, running.
+/// A running gateway and a running daemon.
 pub struct TestBed {
-    /// Where clients come in.
+    /// The gateway's port for clients.
     pub port: u16,
-    /// Where the daemon tells what it has counted.
+    /// The port of the daemon's metrics.
     pub operators: u16,
     socket: PathBuf,
     /// The daemon.
@@ -41,9 +41,10 @@ pub struct TestBed {
 }
 
 impl TestBed {
-    /// Starts both in front of an application on `upstream`, with as many slots as anybody wants.
+    /// Starts both in front of an application on `upstream`, with more slots than any test needs.
     ///
     /// # Errors
+    ///
     /// If one of them does not start.
     pub fn start(program: &Path, settings: DaemonSettings, upstream: u16) -> io::Result<Self> {
         let scratch = Scratch::new("orphans")?;
@@ -66,7 +67,8 @@ impl TestBed {
     /// Connects to the daemon.
     ///
     /// # Errors
-    /// If it is not there.
+    ///
+    /// If it cannot be reached.
     pub fn connect_daemon(&self) -> io::Result<DaemonConnection> {
         let stream = UnixStream::connect(&self.socket)?;
         stream.set_read_timeout(Some(PATIENCE))?;
@@ -76,7 +78,8 @@ impl TestBed {
     /// Waits until the daemon is connected to its database.
     ///
     /// # Errors
-    /// If it never is.
+    ///
+    /// If it does not connect in time.
     pub fn wait_database(&self) -> io::Result<()> {
         let start = Instant::now();
         while start.elapsed() < PATIENCE {
@@ -88,10 +91,11 @@ impl TestBed {
         Err(self.sentry.complaint("did not connect to its database in time"))
     }
 
-    /// A number of the daemon's `/metrics`.
+    /// Returns a number of the daemon's `/metrics`; 0 if it is absent.
     ///
     /// # Errors
-    /// If it does not answer.
+    ///
+    /// If the daemon does not answer.
     pub fn number(&self, name: &str) -> io::Result<f64> {
         let mut stream = std::net::TcpStream::connect(("127.0.0.1", self.operators))?;
         stream
@@ -129,14 +133,15 @@ fn text(
     ))
 }
 
-/// A connection to the daemon, one message at a time.
+/// A connection to the daemon, with one message at a time.
 pub struct DaemonConnection(BufReader<UnixStream>);
 
 impl DaemonConnection {
-    /// Says a line and waits for its answer, without its number.
+    /// Sends a line, and returns the answer without its number.
     ///
     /// # Errors
-    /// If there is none.
+    ///
+    /// If there is no answer.
     pub fn ask(&mut self, words: &str) -> io::Result<String> {
         self.0.get_mut().write_all(format!("1 {words}\n").as_bytes())?;
         let mut line = String::new();

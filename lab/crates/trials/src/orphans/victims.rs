@@ -1,4 +1,5 @@
-//! Wrong victims: two requests in turn on each of some pooled connections, stops for one of them at any moment.
+//! Wrong victims: two requests in turn on each pooled connection, with stops for the first of them
+//! at any moment.
 
 use std::io;
 use std::path::Path;
@@ -12,36 +13,36 @@ use super::database::{End, Kind, QueryKind};
 use super::pooled::Pooled;
 use super::test_bed::{DaemonSettings, TestBed};
 
-/// How the daemon knows whose a query is.
+/// The way in which the daemon attributes queries to requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attribution {
-    /// The application says so.
+    /// The application leases the connection for the request.
     Lease,
-    /// It stands in front of the query.
+    /// A comment in front of the query names the request.
     Mark,
 }
 
-/// How long a query takes, in milliseconds.
+/// Length of a query, in milliseconds.
 const QUERY: f64 = 2.0;
-/// Stops come from the beginning of the query to half its length after its end.
+/// Range of the delay of a stop: from the start of the query to half its length after its end.
 const SPREAD: Duration = Duration::from_millis(3);
 
-/// What a series of rounds came to.
+/// The result of a series of rounds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Count {
-    /// How many there were.
+    /// Number of rounds.
     pub rounds: usize,
-    /// The stopped request's query was cancelled.
+    /// Number of rounds in which the stopped request's query was cancelled.
     pub right: usize,
-    /// Another's was.
+    /// Number of rounds in which the other request's query was cancelled.
     pub wrong: usize,
-    /// The stop came too late, and nobody's was.
+    /// Number of rounds in which the stop came too late to cancel the stopped request's query.
     pub none: usize,
-    /// Connections that had to be closed, as their cancellation was not over at once.
+    /// Number of connections that had to be closed because their cancellation was not over at once.
     pub closed: usize,
 }
 
-/// The head of the table.
+/// Returns the table's header.
 pub fn head() -> Table {
     Table::new(
         2,
@@ -49,9 +50,11 @@ pub fn head() -> Table {
     )
 }
 
-/// Plays the rounds, evenly on so many connections, and prints. Gives the count, and the result as JSON.
+/// Runs the rounds, spread evenly over this many connections, and adds a row to `table`. Returns
+/// the counts, and the result as JSON.
 ///
 /// # Errors
+///
 /// If a part fails.
 pub fn measure(
     program: &Path,
@@ -66,7 +69,7 @@ pub fn measure(
         marks: attribution == Attribution::Mark,
         statements_per_second: 100_000,
     };
-    // Nobody asks the gateway for anything here.
+    // The upstream is unused: no test sends requests to the gateway.
     let test_bed = TestBed::start(program, settings, 9)?;
     test_bed.wait_database()?;
     let count = play(&test_bed, kind, attribution, rounds, connections)?;
@@ -113,7 +116,7 @@ fn play(
     })
 }
 
-/// Plays the rounds of one connection.
+/// Runs the rounds of one connection.
 fn play_lane(
     test_bed: &TestBed,
     kind: Kind,
@@ -127,7 +130,7 @@ fn play_lane(
         Attribution::Mark => {
             Ok(connection.unleased().run(&format!("/*bywash-request='{name}'*/ {query}")))
         }
-        // One that was stopped before it began is as good as cancelled.
+        // A request that was stopped before it began counts as cancelled.
         Attribution::Lease => connection
             .leased(name, |connection| connection.run(&query))
             .map(|end| end.unwrap_or(End::Cancelled)),
@@ -135,7 +138,7 @@ fn play_lane(
     let mut gateway = test_bed.connect_daemon()?;
     let (stops, wanted) = sync_channel::<(String, Duration)>(1);
     let (answers, answered) = sync_channel(1);
-    // The other side of the site: it does not wait for us.
+    // Stops run in their own thread, because the gateway does not wait for the application.
     std::thread::Builder::new().name("stops".into()).spawn(move || {
         for (name, pause) in wanted {
             std::thread::sleep(pause);
@@ -145,7 +148,7 @@ fn play_lane(
     let mut count = Count { rounds, ..Count::default() };
     for round in 0..rounds {
         let (victim, innocent) = (format!("a{number}-{round}"), format!("b{number}-{round}"));
-        // In an order that has no pattern with the length of the query.
+        // The delays follow a scattered order, unrelated to the length of the query.
         let share = (round * 7919 % 1009) as u32;
         stops.send((victim.clone(), SPREAD * share / 1009)).map_err(io::Error::other)?;
         match run(&victim)? {

@@ -1,5 +1,5 @@
-//! Clients that ask one request after the other and remember what failed: some on a connection
-//! that they keep, some on a new one each time.
+//! Clients that send one request after the other and record failures: some on a connection that
+//! they keep, some on a new one each time.
 
 use std::io::{self, Write};
 use std::net::TcpStream;
@@ -10,25 +10,26 @@ use std::time::{Duration, Instant};
 
 use bywash_harness::http::{self, read_message};
 
-/// Of each manner.
+/// Number of clients of each manner.
 const EACH: usize = 4;
-/// Between an answer and the next request: connections are idle for a while, as real ones are.
+/// Pause between an answer and the next request, so that connections are idle for a while, as real
+/// ones are.
 const THINK: Duration = Duration::from_millis(2);
-/// An answer that takes longer is none.
+/// Time limit for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How a client uses connections.
+/// A client's use of connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Manner {
-    /// The same as long as it lasts. A close that no answer has announced is a failure if it meets
-    /// a request.
+    /// The client keeps its connection while it lasts. A close that no answer has announced is a
+    /// failure if it meets a request.
     Kept,
-    /// A new one for every request.
+    /// The client opens a new connection for every request.
     New,
 }
 
 impl Manner {
-    /// For the table.
+    /// Returns the name for the table.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Kept => "kept",
@@ -37,18 +38,18 @@ impl Manner {
     }
 }
 
-/// One request.
+/// The result of one request.
 #[derive(Debug)]
 pub(super) struct Asked {
-    /// How its client uses connections.
+    /// The client's use of connections.
     pub(super) manner: Manner,
-    /// From the connect, if there was one, to its end.
+    /// Time from the connect, if there was one, to the end of the request.
     pub(super) took: Duration,
-    /// Why it was not answered with 200.
+    /// The error, unless the request was answered with 200.
     pub(super) failure: Option<String>,
 }
 
-/// Running clients; they end when dropped.
+/// Running clients. Dropping them stops them.
 #[derive(Debug)]
 pub(super) struct Clients {
     asked: Arc<Mutex<Vec<Asked>>>,
@@ -57,7 +58,7 @@ pub(super) struct Clients {
 }
 
 impl Clients {
-    /// Starts them against `port`.
+    /// Starts the clients against `port`.
     pub(super) fn start(port: u16) -> Self {
         let (asked, stop) = (Arc::<Mutex<Vec<Asked>>>::default(), Arc::<AtomicBool>::default());
         let manners = [[Manner::Kept; EACH], [Manner::New; EACH]].concat();
@@ -68,7 +69,7 @@ impl Clients {
         Self { threads: threads.collect(), asked, stop }
     }
 
-    /// Everything that was asked since the last time.
+    /// Takes the results since the last call.
     pub(super) fn take(&self) -> Vec<Asked> {
         std::mem::take(&mut *self.asked.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -78,7 +79,7 @@ impl Drop for Clients {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
-            // One that has panicked has said so.
+            // A thread that has panicked has printed its message.
             let _ = thread.join();
         }
     }
@@ -99,7 +100,7 @@ fn live(port: u16, manner: Manner, asked: &Mutex<Vec<Asked>>, stop: &AtomicBool)
     }
 }
 
-/// Leaves the connection where it was if it can carry another request.
+/// Sends a request and reads the answer. Puts the connection back if it can carry another request.
 fn ask(port: u16, connection: &mut Option<TcpStream>) -> io::Result<()> {
     let mut stream = match connection.take() {
         Some(stream) => stream,

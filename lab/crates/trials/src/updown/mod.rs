@@ -1,9 +1,9 @@
-//! `survival updown`: another configuration, another program, and none at all for a moment.
+//! `survival updown`: reloads, upgrades and restarts.
 //!
-//! Reloads (SIGHUP) and upgrades (SIGUSR2) go on under clients on kept and on new connections,
-//! none of whose requests may fail. Each has to have taken effect before it counts: a reload has
-//! changed the limit that the status shows, an upgrade has left another process serving, and the
-//! old one has ended.
+//! Reloads (SIGHUP) and upgrades (SIGUSR2) happen while clients use kept and new connections. None
+//! of their requests may fail. A change counts only if it has taken effect. After a reload, the
+//! status shows the changed limit. After an upgrade, another process serves, and the old one has
+//! ended.
 
 mod clients;
 mod restart;
@@ -24,7 +24,7 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What and how often.
+/// Number of reloads, upgrades and kills
 #[derive(Debug, clap::Args)]
 pub struct Options {
     #[command(flatten)]
@@ -40,28 +40,28 @@ pub struct Options {
     kills: u32,
 }
 
-/// Requests are under way for so long: some are whenever something is replaced.
+/// Service time of the upstream: long enough that requests are in flight at every change.
 const SERVICE: Duration = Duration::from_millis(5);
-/// Without any change, for comparison.
+/// Length of the comparison without any change.
 const STEADY: Duration = Duration::from_secs(2);
-/// From one change to the next.
+/// Time between two changes.
 const BETWEEN: Duration = Duration::from_millis(200);
-/// A change that takes longer to be seen has not happened.
+/// Time limit for a change to take effect.
 const BOUND: Duration = Duration::from_secs(5);
-/// A process that has handed over may finish what it has: its grace, and a little.
+/// Time limit for the old process to finish its requests: its grace, and a little more.
 const OLD_ENDS: Duration = Duration::from_secs(40);
 
-/// What clients saw during a part of it.
+/// The clients' results for one kind of change.
 struct Row {
     what: &'static str,
-    /// Changes that took effect, of so many.
+    /// Number of changes that took effect, and number of all changes.
     done: (u32, u32),
     asked: Vec<Asked>,
     /// Seconds that each change took.
     took: Vec<f64>,
 }
 
-/// Measures and prints.
+/// Measures all changes and publishes the report.
 pub fn run(options: &Options) -> io::Result<ExitCode> {
     let programs = &options.common.programs;
     let bench = Bench::set(&Kind::ALL, programs);
@@ -115,7 +115,7 @@ fn set(upstream: &Upstream, programs: &Programs) -> io::Result<(Proxy, Clients)>
     Ok((proxy, clients))
 }
 
-/// The limit tells one configuration from the next.
+/// Returns a task whose limit distinguishes one configuration from the next.
 fn task(n: u32) -> Task {
     Task::Forward { limit: 100 + n }
 }
@@ -127,7 +127,7 @@ fn reload(proxy: &mut Proxy, n: u32) -> io::Result<()> {
         if !proxy.is_alive() {
             return Err(io::Error::other("SIGHUP ended the process"));
         }
-        // While its listeners are replaced it may be silent for a moment.
+        // While its listeners are replaced, it may not answer for a moment.
         Ok(proxy.status("limit").is_ok_and(|limit| limit == u64::from(101 + n)))
     })
 }

@@ -1,4 +1,4 @@
-//! After `kill -9`: how soon a new process, started by a plain loop, accepts and serves.
+//! A restart after `kill -9`: how soon a new process, started in a plain loop, accepts and serves.
 
 use bywash_harness::http;
 use bywash_harness::machine::PROXY_CORE;
@@ -13,21 +13,21 @@ use std::io::{self, Write};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The promise, in ms: accepting again, median.
+/// Promised median time until it accepts connections, in ms.
 const ACCEPTS: f64 = 50.0;
-/// Longer is never.
+/// Time limit for a restart.
 const BOUND: Duration = Duration::from_secs(10);
-/// Between two tries to connect.
+/// Pause between two attempts to connect.
 const LOOK: Duration = Duration::from_micros(200);
 
-/// What one program came to, in ms from the start of the new process.
+/// The result of one program, in ms from the start of the new process.
 struct Row {
     kind: Kind,
     accepts: Vec<f64>,
     answers: Vec<f64>,
 }
 
-/// Measures `times` at each of `kinds`.
+/// Measures each of `kinds`, `times` times.
 pub(super) fn measure(kinds: &[Kind], programs: &Programs, times: u32) -> io::Result<Report> {
     let upstream = Upstream::start()?;
     let mut rows = Vec::new();
