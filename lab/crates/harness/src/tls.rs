@@ -61,7 +61,7 @@ impl Client {
         Ok(StreamOwned::new(connection, stream))
     }
 
-    /// Returns the bytes of a ClientHello.
+    /// Returns the bytes of a `ClientHello`.
     pub fn hello(&self) -> io::Result<Vec<u8>> {
         let name = ServerName::try_from(NAME).map_err(io::Error::other)?;
         let config = Arc::clone(&self.0);

@@ -111,7 +111,7 @@ fn reset(stream: u32) -> Vec<u8> {
     frame(kind::RST_STREAM, 0, stream, &8_u32.to_be_bytes()) // CANCEL
 }
 
-/// Returns a WINDOW_UPDATE with an increment of 0, which makes the server reset the stream (RFC
+/// Returns a `WINDOW_UPDATE` with an increment of 0, which makes the server reset the stream (RFC
 /// 9113 §6.9).
 fn mistake(stream: u32) -> Vec<u8> {
     frame(kind::WINDOW_UPDATE, 0, stream, &[0; 4])
