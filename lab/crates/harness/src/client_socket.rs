@@ -6,7 +6,7 @@ use socket2::{Domain, Socket, Type};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
 
-/// Returns the `n`th loopback address after 127.0.0.1.
+/// Returns the `n`th address of 127.1.0.0/16: a loopback address other than 127.0.0.1.
 pub fn address(n: usize) -> Ipv4Addr {
     let [high, low] = ((n % 0xfffe) as u16 + 1).to_be_bytes();
     Ipv4Addr::new(127, 1, high, low)

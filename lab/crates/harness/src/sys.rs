@@ -56,7 +56,7 @@ pub fn set_backlog(listener: &TcpListener, backlog: i32) -> io::Result<()> {
     check(unsafe { libc::listen(listener.as_raw_fd(), backlog) }).map(drop)
 }
 
-/// Clock ticks per second, the unit of the times in `/proc/PID/stat`.
+/// Returns the clock ticks per second, the unit of the times in `/proc/PID/stat`.
 pub fn ticks_per_second() -> u64 {
     // SAFETY: takes and returns plain integers.
     let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };

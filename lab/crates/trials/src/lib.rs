@@ -9,7 +9,7 @@
 //! | `ghosts` | a request whose client has left never starts; a running one frees its upstream |
 //! | `orphans` | a query ends when its client leaves, and no other does; a storm costs nothing |
 //! | `survival floods` | a flood costs others nothing and is cut: frames, slow heads, descriptors |
-//! | `survival updown` | reloads and upgrades fail no request; accepts 50 ms after a kill |
+//! | `survival updown` | reloads and upgrades fail no request; after a kill, it accepts within 50 ms |
 //! | `survival faults` | a fault gets the stated answer, loses no slot, and is over after 2 s |
 //! | `survival pulse` | after a minute of ten times the load, service recovers in 10 s |
 

@@ -53,7 +53,7 @@ enum What {
     },
     /// A promised percentile across a step in load, feasible and infeasible
     Step {
-        /// Rounds
+        /// Number of rounds
         #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
         rounds: u32,
         /// Seconds that each phase lasts

@@ -145,8 +145,8 @@ struct Client {
     last: Shape,
 }
 
-/// The lengths of a response. The next response almost always has the same lengths, and a head and
-/// body of known lengths need no parsing. This keeps the load's own CPU time from becoming the
+/// The shape of a response. The next response almost always has the same shape, and a head and body
+/// of known lengths need no parsing. This keeps the load's own CPU time from becoming the
 /// bottleneck.
 #[derive(Debug, Clone, Copy, Default)]
 struct Shape {

@@ -53,7 +53,8 @@ pub enum Site {
     /// The maximum number of classes, with waiting requests of each.
     Large,
     /// The same classes, each of which can be stopped. No request is stopped, because the running
-    /// one has just begun. [`publish::ask`] measures the cost of comparing all classes for a stop.
+    /// one has just begun. [`publish::ask`] measures the cost of querying what all classes promise,
+    /// where that is needed.
     Stoppable,
 }
 

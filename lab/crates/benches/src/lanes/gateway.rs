@@ -87,8 +87,8 @@ impl Site {
     }
 }
 
-/// Returns the gateway's configuration. All elephants may run at once next to ants, because the
-/// line is measured, not the queue.
+/// Returns the gateway's configuration. All elephants may run at once, with ants next to them,
+/// because the line is measured.
 fn configuration(method: ShapingMethod, load: &Load, application: SocketAddr) -> String {
     let rate = match method {
         ShapingMethod::Lane(rate) | ShapingMethod::Bucket(rate) => Some(rate),

@@ -1,8 +1,8 @@
 //! `survival memory`: connections that make a gateway hold memory.
 //!
 //! Measures the memory of one connection of each kind in two ways. The first is the growth of the
-//! gateway's memory (PSS) by a few hundred connections when as many are already open. The second is
-//! the gateway's own count for them. The first few hundred take more, because the program allocates
+//! gateway's memory (PSS) by a number of connections when as many are already open. The second is
+//! the gateway's own count for them. The first connections take more, because the program allocates
 //! some memory once: pages of its allocator and buffers of its threads. `attacks --attack memory`
 //! opens all kinds at once.
 
