@@ -2,7 +2,7 @@
 //! request must never arrive.
 //!
 //! A FIN is sent by shutting down the sending side. The socket is then read to its end for at most
-//! [`NOTICE`], which measures how long the proxy takes to close the connection, and only then
+//! `NOTICE`, which measures how long the proxy takes to close the connection, and only then
 //! closed (a half-closed one stays open until the end of the trial). The wire shows the same
 //! packets as with `close`, and the reaction can be measured. After an RST no reaction can be
 //! measured.
