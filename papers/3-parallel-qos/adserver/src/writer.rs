@@ -72,7 +72,7 @@ impl Writer {
             let mut is_last = false;
             match self.waiting.recv_timeout(next_tick.saturating_duration_since(Instant::now())) {
                 Ok(first) => {
-                    let more: Vec<_> = self.waiting.try_iter().take(BATCH).collect();
+                    let more: Vec<_> = self.waiting.try_iter().take(BATCH - 1).collect();
                     for write in [first].into_iter().chain(more) {
                         is_last |= self.sort(write, &mut batch);
                     }

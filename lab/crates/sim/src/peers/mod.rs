@@ -9,7 +9,7 @@
 //! retry).
 //!
 //! Common to all: a refusal costs nothing, and a departure is seen immediately or never.
-//! [`retry_after`] defines whether a refusal has a `Retry-After`.
+//! `retry_after` defines whether a refusal has a `Retry-After`.
 
 mod codel_lifo;
 mod envoy_adaptive;

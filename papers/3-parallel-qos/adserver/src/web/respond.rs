@@ -18,7 +18,7 @@ pub(super) fn answer(answer: Answer) -> Response<Body> {
         }
         Answer::Error(error) => text(status(&error), &error.to_string()),
         Answer::Busy => text(StatusCode::SERVICE_UNAVAILABLE, "too many clicks are waiting"),
-        Answer::Failed => text(StatusCode::INTERNAL_SERVER_ERROR, "the database failed"),
+        Answer::Failed => text(StatusCode::INTERNAL_SERVER_ERROR, "the ad server failed"),
     };
     add(&mut response, X_CONTENT_TYPE_OPTIONS, "nosniff");
     response
