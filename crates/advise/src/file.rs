@@ -22,6 +22,8 @@ pub struct Around<'a> {
     pub log: &'a str,
     /// The address of the application.
     pub server: &'a str,
+    /// Whether nginx wrote that clients left (status 499).
+    pub nginx_saw_departures: bool,
 }
 
 /// The application is one of PHP if more than this share of its pages are of PHP.
@@ -81,7 +83,7 @@ fn head(advice: &Advice, around: &Around<'_>) -> String {
 fn limit(advice: &Advice, around: &Around<'_>) -> String {
     let mut text =
         format!("[upstream]\n# Your application.\nserver = {}\n", toml_string(around.server));
-    text.push_str(&departures(advice));
+    text.push_str(&departures(advice, around));
     if let Some(several) = advice.several_hosts() {
         let _ = writeln!(text, "# {several}");
     }
@@ -95,11 +97,19 @@ fn limit(advice: &Advice, around: &Around<'_>) -> String {
     text
 }
 
-/// Returns the key for an application that works on when its client has left. A log shows this only
-/// by paths of PHP.
-fn departures(advice: &Advice) -> String {
+/// Returns the key for an application that works on when its client has left. A log does not show
+/// whether it does. The signs are paths of PHP, and an nginx between gateway and application.
+fn departures(advice: &Advice, around: &Around<'_>) -> String {
+    if advice.php <= MOSTLY && around.nginx_saw_departures {
+        return "# nginx wrote status 499: it closes the connection when a client leaves. gunicorn, uWSGI,\n\
+                # Puma and PHP-FPM behind it work on. So a request holds its slot until its answer\n\
+                # begins, or for response_timeout. Remove the line if the application stops when its\n\
+                # client leaves, or if the gateway is to reach the application without nginx.\n\
+                departures = \"unnoticed\"\n"
+            .into();
+    }
     if advice.php <= MOSTLY {
-        return "# If a web server there passes requests to PHP-FPM:\n\
+        return "# If a web server there passes requests to PHP-FPM, gunicorn, uWSGI or Puma:\n\
                 # departures = \"unnoticed\"\n"
             .into();
     }

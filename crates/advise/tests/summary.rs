@@ -125,7 +125,7 @@ fn a_log_that_says_little_says_so() {
         assert!(all.contains(word), "{word}: {all}");
     }
     assert!(!advice.workload.is_known());
-    let text = file(&advice, &Around { log: "x\ny", server: "http://127.0.0.1:1" });
+    let text = file(&advice, &Around { log: "x\ny", server: "http://127.0.0.1:1", nginx_saw_departures: false });
     assert!(text.contains("from x\\ny:") && !text.contains("\nutility"), "{text}");
 }
 
@@ -218,7 +218,7 @@ fn a_patience_that_is_clamped_says_so() {
             add(&mut summary, &line);
         }
         let advice = summary.advice();
-        let text = file(&advice, &Around { log: "x", server: "http://127.0.0.1:1" });
+        let text = file(&advice, &Around { log: "x", server: "http://127.0.0.1:1", nginx_saw_departures: false });
         assert!(text.contains(&format!("patience = {written}")), "{text}");
         assert_eq!(text.contains("The scheduler takes a patience"), is_clamped, "{text}");
         let is_noted = advice.notes.iter().any(|note| note.contains("was clamped"));
@@ -281,8 +281,8 @@ fn a_rare_order_of_an_application_that_a_parameter_routes_is_found() {
 }
 
 #[test]
-fn an_application_of_php_is_said_not_to_notice_departures() {
-    let of = |pages: &[(&str, u16)]| {
+fn an_application_of_php_or_behind_nginx_is_said_not_to_notice_departures() {
+    let of = |pages: &[(&str, u16)], nginx_saw_departures| {
         let mut summary = Summary::new(Settings::default());
         for second in 0..300_u32 {
             let (what, status) = pages[second as usize % pages.len()];
@@ -290,18 +290,20 @@ fn an_application_of_php_is_said_not_to_notice_departures() {
             let at = f64::from(second);
             add(&mut summary, &Line { at, what, client: 7, end, service: Some(0.1) });
         }
-        file(&summary.advice(), &Around { log: "x", server: "http://127.0.0.1:1" })
+        file(&summary.advice(), &Around { log: "x", server: "http://127.0.0.1:1", nginx_saw_departures })
     };
     let (key, comment) = ("\ndepartures = \"unnoticed\"\n", "\n# departures = \"unnoticed\"\n");
-    let php = of(&[("GET /a.php?b=1", 200), ("GET /index.php/c", 200), ("GET /", 200)]);
+    let php = of(&[("GET /a.php?b=1", 200), ("GET /index.php/c", 200), ("GET /", 200)], false);
     assert!(php.contains(key) && php.contains("# 67 % of the pages are of PHP"), "{php}");
     // Programs that search for weaknesses request pages of PHP at any site. A picture is no page.
     for pages in [
         &[("GET /", 200), ("GET /wp-login.php", 404), ("GET /xmlrpc.php", 404)][..],
         &[("GET /a", 200), ("GET /a.png", 200), ("GET /b.php", 200)],
     ] {
-        let other = of(pages);
+        let other = of(pages, false);
         assert!(!other.contains(key) && other.contains(comment), "{other}");
+        let other = of(pages, true);
+        assert!(other.contains(key) && other.contains("nginx wrote status 499"), "{other}");
     }
 }
 
@@ -322,7 +324,7 @@ fn several_hosts_are_named_in_the_notes_and_in_the_file() {
             });
         }
         let advice = summary.advice();
-        let text = file(&advice, &Around { log: "x", server: "http://127.0.0.1:1" });
+        let text = file(&advice, &Around { log: "x", server: "http://127.0.0.1:1", nginx_saw_departures: false });
         (advice.notes.join("\n"), text)
     };
     let (notes, text) = of(&[Some("a.example"), Some("b.example"), Some("www.A.example:443")]);
@@ -380,7 +382,7 @@ fn an_order_that_is_redirected_is_told_from_a_form_that_is_shown_again() {
             }
         }
         let advice = summary.advice();
-        let text = file(&advice, &Around { log: "x", server: "http://127.0.0.1:1" });
+        let text = file(&advice, &Around { log: "x", server: "http://127.0.0.1:1", nginx_saw_departures: false });
         (advice.orders, worth(&advice, Role::Home), text)
     };
     let key = "\nsuccess = [\"status 302\", \"status 303\"]\n";

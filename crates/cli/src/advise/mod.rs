@@ -59,7 +59,9 @@ pub(crate) fn advise(args: &Advise) -> Result<(), Failure> {
     }
     let forecast = forecast::forecast(&advice, args.workers)?;
     let log = args.logs.iter().map(|log| log.display().to_string()).collect::<Vec<_>>().join(", ");
-    let toml = bywash_advise::file(&advice, &Around { log: &log, server: upstream });
+    let nginx_saw_departures = log_counts.nginx_departures > 0;
+    let around = Around { log: &log, server: upstream, nginx_saw_departures };
+    let toml = bywash_advise::file(&advice, &around);
     checked(&toml, upstream)?;
     // Print the findings even if the file cannot be written.
     let written = args.out.as_ref().map_or(Ok(()), |out| write(out, &toml, args.force));

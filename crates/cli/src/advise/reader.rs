@@ -33,6 +33,8 @@ pub(super) struct LogCounts {
     files: Vec<(String, Format)>,
     pub(super) lines: u64,
     pub(super) requests: u64,
+    /// Requests whose client left, in lines that nginx wrote.
+    pub(super) nginx_departures: u64,
     malformed: u64,
     elsewhere: u64,
     flawed: u64,
@@ -115,6 +117,7 @@ fn look(path: &Path, format: Option<&Format>) -> io::Result<(Option<Time>, Optio
 pub(super) struct Log {
     pub(super) name: String,
     lines: Lines<Box<dyn BufRead + Send>>,
+    format: Format,
     parser: Parser,
 }
 
@@ -137,6 +140,14 @@ impl Log {
         match line.clone().and_then(|line| self.parser.parse(line)) {
             Ok(Line::Request(logged)) => {
                 log_counts.requests += 1;
+                let is_of_nginx = match self.format {
+                    Format::Nginx => true,
+                    // Lines of bywash itself are JSON.
+                    Format::Usual => !matches!(line, Ok([b'{', ..])),
+                    _ => false,
+                };
+                log_counts.nginx_departures +=
+                    u64::from(is_of_nginx && logged.end == access_log::End::Left);
                 tell(&request(&logged));
             }
             Ok(Line::NoRequest) => log_counts.malformed += 1,
@@ -175,8 +186,8 @@ impl LogCounts {
             Ok((reader, format)) => {
                 self.has_local_times |= format == Format::HaProxy;
                 self.files.push((name.clone(), format.clone()));
-                let (lines, parser) = (Lines::new(reader), Parser::new(format));
-                Ok(Some(Log { name, lines, parser }))
+                let (lines, parser) = (Lines::new(reader), Parser::new(format.clone()));
+                Ok(Some(Log { name, lines, format, parser }))
             }
             Err(error) => {
                 self.is_over(&name, Err(error));

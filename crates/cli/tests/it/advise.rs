@@ -212,7 +212,9 @@ fn patience_is_estimated_where_the_log_tells_it() {
     );
     let mean = found["patience"]["mean"].as_f64().unwrap();
     assert!((mean - 6.0).abs() < 0.1, "two seconds each, of whom a third leaves: {mean}");
-    assert!(found["toml"].as_str().unwrap().contains("\npatience = "));
+    let toml = found["toml"].as_str().unwrap();
+    assert!(toml.contains("\npatience = "), "{toml}");
+    assert!(toml.contains("\ndepartures = \"unnoticed\"\n"), "{toml}");
 }
 
 #[test]
@@ -246,6 +248,8 @@ fn every_format_becomes_a_configuration() {
     let format = "%h %l %u %t \"%r\" %>s %b \"%{Referer}i\" \"%{User-Agent}i\" %D %X";
     let found = advise(apache, &["--format", format]);
     assert_eq!((&found["counts"]["left"], &found["counts"]["timed"]), (&60.into(), &60.into()));
+    // httpd does not write status 499.
+    assert!(!found["toml"].as_str().unwrap().contains("\ndepartures"));
 }
 
 #[test]

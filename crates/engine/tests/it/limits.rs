@@ -1,9 +1,11 @@
 //! Concurrency limits: laws of every limit, whatever happens to it, and the results of ours where
 //! the right answer is known.
 
+use std::collections::VecDeque;
+
 use bywash_engine::catalog::{self, LIMITS, LimitPolicy, LimitSettings};
 use bywash_engine::limit::{Completion, Ended, Limit, Load};
-use bywash_engine::{Action, ClassId, End, Event, Options, RequestId};
+use bywash_engine::{Action, ClassId, End, Event, Options, Request, RequestId, Upload};
 use bywash_units::{Span, Time};
 use proptest::prelude::*;
 
@@ -280,6 +282,38 @@ fn slope_falls_when_every_client_leaves_before_the_answer() {
 #[test]
 fn slope_keeps_its_limit_when_clients_leave_an_application_with_little_load() {
     assert_eq!(slope_with_departures(Load { running: 20, is_full: false }, 2), 64);
+}
+
+/// Returns the slots of an engine with `slope`, initially 64, whose clients all leave: at first
+/// after a tenth of a second, then after six seconds. `event` happens just before each departure.
+fn slots_after_departures(request: Request, event: fn(RequestId) -> Option<Event>) -> u32 {
+    let limit = settings("slope", &[("initial", "64")]);
+    let mut site = Site::with("session-first", &[], classes(), options(limit));
+    let mut present = VecDeque::new();
+    for number in 0..3_000 {
+        site.run_to(site.now + millis(100));
+        present.push_back(site.request(request));
+        let most = if number < 200 { 1 } else { 60 };
+        if present.len() > most {
+            let id = present.pop_front().expect("a client is present");
+            if let Some(event) = event(id) {
+                site.tell(event);
+            }
+            site.leave(id);
+        }
+    }
+    site.status().limit
+}
+
+#[test]
+fn slope_learns_from_clients_that_leave_unless_they_prolonged_the_request() {
+    let request = Request::of(MAIN);
+    let slots = slots_after_departures(request, |_| None);
+    assert!((1..16).contains(&slots), "{slots}");
+    assert_eq!(slots_after_departures(request, |id| Some(Event::Answering { id })), 64);
+    assert_eq!(slots_after_departures(request, |id| Some(Event::ClientSlow { id, rate: 1 })), 64);
+    let unfinished = Request { upload: Upload::Unfinished, ..request };
+    assert_eq!(slots_after_departures(unfinished, |_| None), 64);
 }
 
 #[test]
