@@ -8,6 +8,7 @@
 mod advise;
 mod args;
 mod check;
+mod commands_page;
 mod console;
 mod elephants;
 mod init;
@@ -66,6 +67,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Schema => print_json(&bywash_config::schema()),
         Command::Example => print(&bywash_config::example()),
         Command::Reference => print(&bywash_config::reference()),
+        Command::CommandsReference => print(&commands_page::page()),
         Command::MetricsReference { json } => metrics::metrics_reference(json),
         Command::Status(status) => status::status(&status),
         #[cfg(feature = "top")]

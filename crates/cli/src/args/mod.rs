@@ -146,6 +146,9 @@ pub(crate) enum Command {
     /// Print the reference of keys and policies, as Markdown
     #[command(hide = true)]
     Reference,
+    /// Print the reference of commands, as Markdown
+    #[command(hide = true)]
+    CommandsReference,
     /// Print the `OpenAPI` document of the admin listener
     #[command(hide = true)]
     Openapi,

@@ -103,6 +103,17 @@ fn write_report(path: &Path, report: &bywash_report::Report) -> Result<(), Failu
     Ok(())
 }
 
+/// Writes the figures of a report as SVG files.
+fn write_figures(folder: &Path, report: &bywash_report::Report) -> Result<(), Failure> {
+    let failure = |error| {
+        Failure::running(format!("cannot write figures into {}: {error}", folder.display()))
+    };
+    for path in bywash_report::write_figures(folder, report).map_err(failure)? {
+        say(format!("figure: {}", path.display()));
+    }
+    Ok(())
+}
+
 /// Returns the command line of this process, for a reader who wants to repeat it.
 fn command() -> String {
     let words = std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy()));

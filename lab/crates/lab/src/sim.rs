@@ -2,10 +2,10 @@
 
 use bywash_command::Failure;
 use bywash_command::streams::{print, say};
-use bywash_report::table;
+use bywash_report::{result_report, table};
 
 use super::narrowed::narrowed;
-use super::{deliver, invalid_file, prepare_report, progress_bar, read};
+use super::{deliver, invalid_file, prepare_report, progress_bar, read, write_figures};
 use crate::args::Sim;
 
 pub(super) fn sim(args: &Sim) -> Result<(), Failure> {
@@ -17,6 +17,9 @@ pub(super) fn sim(args: &Sim) -> Result<(), Failure> {
     let (result, events) = run.map_err(|error| invalid_file(&args.scenario, &error.to_string()))?;
     bar.finish_and_clear();
     deliver(&result, args.json, args.report.as_deref())?;
+    if let Some(folder) = &args.figures {
+        write_figures(folder, &result_report(&result, "", Vec::new()))?;
+    }
     if args.classes && !args.json {
         for cell in &result.cells {
             print(&format!("\n{}, ρ {}, closes {}\n", cell.policy, cell.rho, cell.closes))?;

@@ -24,7 +24,7 @@ pub mod standard;
 pub mod table;
 mod text;
 
-pub use page::{Block, Report, Section, Verdict, write};
+pub use page::{Block, Report, Section, Verdict, write, write_figures};
 pub use standard::result_report;
 
 #[cfg(test)]

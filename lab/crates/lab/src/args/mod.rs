@@ -39,6 +39,9 @@ pub struct Demo {
     /// Write the HTML report here
     #[arg(long, value_name = "FILE", default_value = "out/demo.html")]
     pub(crate) report: PathBuf,
+    /// Write each figure of the report as an SVG file into this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) figures: Option<PathBuf>,
     /// Print the result as JSON when it is over
     #[arg(long)]
     pub(crate) json: bool,

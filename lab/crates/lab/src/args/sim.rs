@@ -29,4 +29,7 @@ pub(crate) struct Sim {
     /// Write an HTML report here
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
+    /// Write each figure of the report as an SVG file into this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) figures: Option<PathBuf>,
 }

@@ -31,7 +31,7 @@ use bywash_terminal::{Align, Table};
 use serde_json::Value;
 
 use crate::args::{Demo, Stay};
-use crate::{prepare_report, write_report};
+use crate::{prepare_report, write_figures, write_report};
 use folder::Folder;
 use order_audit::{OrderAudit, crowd};
 use screen::Screen;
@@ -70,7 +70,9 @@ pub fn demo(args: &Demo) -> Result<(), Failure> {
         let (headline, orders) = (audit.headline(), audit.table());
         print(&format!("\n{headline}\n\n{orders}\n{}\n{verdict}\n", requests(&result)))?;
     }
-    write_report(&args.report, &page::report(&scenario, &result, &audit, &verdict))?;
+    let report = page::report(&scenario, &result, &audit, &verdict);
+    write_report(&args.report, &report)?;
+    args.figures.as_deref().map_or(Ok(()), |folder| write_figures(folder, &report))?;
     let kept = verdict.into_result();
     if stays(args) {
         folder.ends_with(kept.as_ref().map_or_else(Failure::number, |()| 0));

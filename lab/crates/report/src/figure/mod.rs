@@ -73,6 +73,6 @@ impl fmt::Display for Svg {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let element = self.element("f");
         let (open, rest) = element.split_once('>').unwrap_or(("<svg", "</svg>"));
-        write!(f, "{open}>\n<style>{STYLE}</style>{rest}")
+        write!(f, "{open}>\n<style>{STYLE}svg {{ background: var(--paper); }}</style>{rest}")
     }
 }

@@ -18,9 +18,38 @@ static WRITTEN: AtomicU32 = AtomicU32::new(0);
 ///
 /// Returns errors of the file system, and `InvalidInput` if `path` does not name a file.
 pub fn write(path: impl AsRef<Path>, report: &Report) -> io::Result<()> {
-    let path = path.as_ref();
+    put(path.as_ref(), &report.html())
+}
+
+/// Writes each figure of the page as an SVG file into `folder`, which is created if it is missing.
+/// The name of a file is the title of its figure. Returns the paths.
+///
+/// # Errors
+///
+/// Returns errors of the file system.
+pub fn write_figures(folder: impl AsRef<Path>, report: &Report) -> io::Result<Vec<PathBuf>> {
+    let folder = folder.as_ref();
+    fs::create_dir_all(folder)?;
+    let mut paths = Vec::new();
+    for figure in report.figures() {
+        let path = folder.join(file_name(figure.title()));
+        put(&path, &figure.to_string())?;
+        paths.push(path);
+    }
+    Ok(paths)
+}
+
+/// Returns the name of the file for a figure of this title: its letters and digits in lower case,
+/// and a hyphen for anything between them.
+fn file_name(title: &str) -> String {
+    let title = title.to_lowercase();
+    let words = title.split(|c: char| !c.is_alphanumeric() && c != '.');
+    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-") + ".svg"
+}
+
+fn put(path: &Path, text: &str) -> io::Result<()> {
     let beside = beside(path)?;
-    let written = fill(&beside, &report.html()).and_then(|()| fs::rename(&beside, path));
+    let written = fill(&beside, text).and_then(|()| fs::rename(&beside, path));
     if written.is_err() {
         // The first error is returned; a file that was never created cannot be removed.
         let _ = fs::remove_file(&beside);
@@ -37,8 +66,20 @@ fn beside(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// Writes a new file only, so that a planted link is not followed.
-fn fill(path: &Path, html: &str) -> io::Result<()> {
+fn fill(path: &Path, text: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
-    file.write_all(html.as_bytes())?;
+    file.write_all(text.as_bytes())?;
     file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_is_named_by_its_title() {
+        assert_eq!(file_name("Revenue, closes <hidden>"), "revenue-closes-hidden.svg");
+        assert_eq!(file_name("Orders at ρ = 1.4"), "orders-at-ρ-1.4.svg");
+        assert_eq!(file_name("../x"), "..-x.svg");
+    }
 }

@@ -11,7 +11,7 @@ use crate::text::{escape, escape_lines};
 
 mod file;
 
-pub use file::write;
+pub use file::{write, write_figures};
 
 /// The content of a page.
 #[derive(Clone, Debug, Default)]
@@ -68,11 +68,27 @@ pub enum Block {
     },
 }
 
+impl Block {
+    fn figures(&self) -> Vec<&Svg> {
+        match self {
+            Self::Figure(svg) => vec![svg],
+            Self::Details { body, .. } => body.iter().flat_map(Self::figures).collect(),
+            Self::Table(_) | Self::Text(_) | Self::Warning(_) => Vec::new(),
+        }
+    }
+}
+
 /// Forbids everything except the style in the page itself.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 const STYLE: &str = include_str!("style.css");
 
 impl Report {
+    /// Returns the figures in the order of the page.
+    pub(crate) fn figures(&self) -> Vec<&Svg> {
+        let blocks = self.sections.iter().flat_map(|section| &section.body);
+        blocks.flat_map(Block::figures).collect()
+    }
+
     /// Returns the page as HTML.
     pub fn html(&self) -> String {
         let title = escape(&self.title);
