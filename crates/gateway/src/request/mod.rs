@@ -114,14 +114,13 @@ pub(crate) async fn serve(
         (&worker.shared.memory, &settings.config.queue),
         settings.levels.as_ref().and_then(Levels::customer_header),
     );
-    let is_grpc = is_grpc(&request.fields);
-    let admitted = match admit(&worker, &peer, &facts, record, upload, is_grpc, &format).await {
-        Ok(admitted) => admitted,
+    let (mut deadline, client) = (ClientDeadline::NEVER, ClientRate::default());
+    let mut forward = Box::new(Forward { request, upload, peer, back, client });
+    let admitted = admit(&worker, &mut record, &mut forward, &mut deadline, &format).await;
+    let admission = match admitted {
+        Ok(admission) => admission,
         Err(reply) => return *reply,
     };
-    let Admitted { record, upload, admission, deadline, client } = admitted;
-    let name = record.name();
-    let forward = Box::new(Forward { request, upload, facts, peer, back, client, name });
     run(&worker, record, admission, deadline, forward, &format).await
 }
 
@@ -166,50 +165,37 @@ pub(crate) fn too_slow(worker: &Worker, peer: &Peer) -> Reply {
     refuse::too_slow()
 }
 
-/// A request that may run now.
-struct Admitted {
-    record: Box<Record>,
-    upload: Upload,
-    admission: Admission,
-    /// The client's own deadline. It never ends a request that is only observed.
-    deadline: ClientDeadline,
-    client: ClientRate,
-}
-
-/// Asks the engine about a request and, where decisions are enforced, waits for its decision.
+/// Asks the engine about a request and, where decisions are enforced, waits for its decision. Sets
+/// the client's own deadline, which never ends a request that is only observed.
 async fn admit(
     worker: &Worker,
-    peer: &Peer,
-    facts: &Facts,
-    mut record: Box<Record>,
-    mut upload: Upload,
-    is_grpc: bool,
+    record: &mut Record,
+    forward: &mut Forward,
+    deadline: &mut ClientDeadline,
     format: &RefusalFormat,
-) -> Result<Admitted, Box<Reply>> {
+) -> Result<Admission, Box<Reply>> {
     let shared = &worker.shared;
-    let (mut deadline, mut client) = (ClientDeadline::NEVER, ClientRate::default());
-    if let Some(admission) = admission_without_slot(shared, &mut record, format)? {
-        return Ok(Admitted { record, upload, admission, deadline, client });
+    let Forward { request, upload, peer, client, .. } = forward;
+    if let Some(admission) = admission_without_slot(shared, record, format)? {
+        return Ok(admission);
     }
     let began = shared.driver.now();
     if record.is_enforced() {
-        deadline = ClientDeadline::at(record.client_waits_until(), began);
+        *deadline = ClientDeadline::at(record.client_waits_until(), began);
         let _counted = (!upload.has_ended()).then(|| CountedPermit::upload(shared));
-        match wait::for_body(&shared.driver, &mut upload, &mut deadline, is_grpc).await {
+        match wait::for_body(&shared.driver, upload, deadline, is_grpc(&request.fields)).await {
             Ok(()) if upload.is_too_much() => {
-                return Err(Box::new(refuse::busy(format, &mut record, &memory_full(worker))));
+                return Err(Box::new(refuse::busy(format, record, &memory_full(worker))));
             }
             Ok(()) => {}
-            Err(NoBody::OutOfTime) => {
-                return Err(Box::new(refuse::out_of_time(format, &mut record)));
-            }
-            Err(NoBody::Broken(error)) => return Err(Box::new(refuse::upload(&mut record, error))),
+            Err(NoBody::OutOfTime) => return Err(Box::new(refuse::out_of_time(format, record))),
+            Err(NoBody::Broken(error)) => return Err(Box::new(refuse::upload(record, error))),
         }
     }
     // A request that is only observed does not wait for its body, which has therefore hardly begun
     // to arrive.
     let unfinished = record.is_enforced() && !upload.has_ended();
-    let mut asked = facts.request;
+    let mut asked = record.facts().request;
     if unfinished {
         asked.upload = bywash_engine::Upload::Unfinished;
     }
@@ -217,12 +203,12 @@ async fn admit(
     record.stands(ticket.standing());
     peer.proven.set(ticket.standing() != Standing::New);
     if record.is_enforced() {
-        match wait::for_slot(&ticket, &mut upload, &mut deadline).await {
+        match wait::for_slot(&ticket, upload, deadline).await {
             Waited::Granted(reason, at) => record.granted(reason, at),
             Waited::Refused(refusal) => {
-                return Err(Box::new(refuse::busy(format, &mut record, &refusal)));
+                return Err(Box::new(refuse::busy(format, record, &refusal)));
             }
-            Waited::Broken(error) => return Err(Box::new(refuse::upload(&mut record, error))),
+            Waited::Broken(error) => return Err(Box::new(refuse::upload(record, error))),
         }
     }
     if unfinished {
@@ -231,7 +217,7 @@ async fn admit(
     if record.is_enforced() && upload.is_awaited() {
         client.begins_slow(upload.rate(shared.driver.now().since(began)), &ticket);
     }
-    Ok(Admitted { record, upload, admission: Admission::Slot(ticket), deadline, client })
+    Ok(Admission::Slot(ticket))
 }
 
 /// Returns the admission of a request that runs at once, because the gateway is bypassed or because
@@ -313,9 +299,8 @@ async fn run(
     // Once the head of the response has arrived, only a slow client can be a reason to stop the
     // request.
     let may_be_slow = !forward.upload.has_ended();
-    let facts = &forward.facts.request;
     let departures = departures(&record);
-    let is_stoppable = facts.stoppable || may_be_slow;
+    let is_stoppable = record.facts().request.stoppable || may_be_slow;
     let mut unanswered = Unanswered::new(Rc::clone(worker), admission, departures, &record);
     let ended = {
         let Unanswered { admission, at_server, .. } = &mut unanswered;
