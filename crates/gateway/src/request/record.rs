@@ -155,7 +155,7 @@ impl Record {
     /// Returns when the request is stopped if it has not been answered, provided that its class and
     /// the policy allow stopping.
     pub(crate) fn may_run_until(&self) -> Option<Time> {
-        let stops = self.settings.config.engine.termination.name() != "never";
+        let stops = !self.settings.config.engine.termination.is_never();
         // A bypassed request has no standing.
         let can_be = stops && self.facts.request.stoppable && self.standing.is_some();
         let run_max = self.settings.run_max(&self.facts.request).filter(|_| can_be)?;
@@ -203,12 +203,7 @@ impl Record {
     /// Ends a request that the engine has refused, where the refusal is carried out.
     pub(super) fn refused(&mut self, refusal: &Refusal, status: StatusCode) {
         self.verdict = Verdict::Shed(refusal.reason, self.waited(refusal.at));
-        self.status = Some(status);
-        self.outcome = Some(match refusal.reason {
-            Reason::WaitedTooLong => Outcome::Expired,
-            Reason::Throttled => Outcome::Throttled,
-            _ => Outcome::Shed,
-        });
+        self.ends(outcome_of_refusal(refusal.reason), status);
     }
 
     /// Ends a request that the engine has stopped while it ran.
@@ -372,10 +367,34 @@ impl Record {
     }
 }
 
+/// Returns the outcome of a request that was refused before it ran.
+const fn outcome_of_refusal(reason: Reason) -> Outcome {
+    match reason {
+        Reason::WaitedTooLong => Outcome::Expired,
+        Reason::Throttled => Outcome::Throttled,
+        // The engine gives some of these reasons only for requests that run.
+        Reason::QueueFull
+        | Reason::PushedOut
+        | Reason::SetBack
+        | Reason::PrincipalCap
+        | Reason::Reconfigured
+        | Reason::MemoryFull
+        | Reason::SlotFree
+        | Reason::Best
+        | Reason::FloorShare
+        | Reason::AfterOthers
+        | Reason::ClientLeft
+        | Reason::RanTooLong
+        | Reason::GaveWay
+        | Reason::SlowClient => Outcome::Shed,
+    }
+}
+
 fn protocol(version: Version) -> &'static str {
     match version {
         Version::HTTP_10 => "HTTP/1.0",
         Version::HTTP_2 => "HTTP/2",
+        // `Version` is an opaque struct, not an enum. The message layer accepts no other than 1.1.
         _ => "HTTP/1.1",
     }
 }

@@ -262,6 +262,7 @@ const fn via(version: Version) -> &'static [u8] {
     match version {
         Version::HTTP_10 => b"1.0 bywash",
         Version::HTTP_2 => b"2.0 bywash",
+        // `Version` is an opaque struct, not an enum. The message layer accepts no other than 1.1.
         _ => b"1.1 bywash",
     }
 }
