@@ -1,9 +1,10 @@
 // The reasons of decisions in words. The identifier, which log, metrics and header fields have, is
-// shown as a tooltip. The document of the API has no enum of reasons, so the list repeats
-// `Reason::ALL` of crates/engine. Reasons that are missing here are shown too.
+// shown as a tooltip. The type check compares the list with the document of the API. The reasons of
+// a newer gateway, which are missing here, are shown too.
+import type { Reason } from './shapes';
 import { visible } from './visible';
 
-const TEXT: Record<string, string> = {
+const TEXT: Record<Reason, string> = {
     slot_free: 'slot free',
     best: 'best of those waiting',
     floor_share: 'floor share',
@@ -27,7 +28,7 @@ export const REASONS: readonly string[] = Object.keys(TEXT);
 /** Returns an identifier such as `in_progress` as words. */
 export const words = (identifier: string): string => identifier.replaceAll('_', ' ');
 
-export const reasonText = (name: string): string => TEXT[name] ?? words(name);
+export const reasonText = (name: string): string => (TEXT as Partial<Record<string, string>>)[name] ?? words(name);
 
 export const ReasonOf = ({ name }: { name: string | null | undefined }) =>
     name == null ? <>–</> : <span title={visible(name)}>{visible(reasonText(name))}</span>;

@@ -32,6 +32,7 @@ export type Policy = Shapes['Policy'];
 export type PolicyInForce = Shapes['PolicyInForce'];
 export type Previewed = Shapes['Previewed'];
 export type Problem = Shapes['Problem'];
+export type Reason = Shapes['Reason'];
 export type Request = Shapes['Request'];
 export type Requests = Shapes['Requests'];
 export type Revisions = Shapes['Revisions'];

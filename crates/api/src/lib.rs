@@ -16,8 +16,9 @@
 //!
 //! # Modules
 //!
-//! `routes` is the table of all operations; `openapi` generates the document from it. Each of the
-//! other modules has the data types of one subject.
+//! `routes` is the table of all operations; `openapi` generates the document from it. `reason` lists
+//! the reasons of decisions for the document. Each of the other modules has the data types of one
+//! subject.
 #![forbid(unsafe_code)]
 
 mod elephants;
@@ -25,6 +26,7 @@ mod lab;
 mod openapi;
 mod policy;
 mod problem;
+mod reason;
 mod requests;
 mod routes;
 mod sessions;

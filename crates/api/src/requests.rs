@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::reason::ReasonName;
+
 /// The last requests that match the filters, the newest first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Requests {
@@ -56,6 +58,7 @@ pub struct Life {
     /// The decision: `run`, `shed`, `stop` or `wait`. In mode `observe`, it was not carried out.
     pub decision: Option<String>,
     /// The reason for the decision.
+    #[schemars(with = "Option<ReasonName>")]
     pub reason: Option<String>,
     /// The outcome.
     pub outcome: String,

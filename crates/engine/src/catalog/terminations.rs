@@ -12,6 +12,9 @@ use crate::terminate::{
 /// A termination of the catalogue.
 pub type TerminationPolicy = Policy<Terminations>;
 
+/// The name of the termination that stops no request.
+const NEVER: &str = "never";
+
 /// All terminations; the first is the default. None of them stops a request whose class does not
 /// allow it.
 pub static TERMINATIONS: [TerminationPolicy; 4] = [
@@ -66,7 +69,7 @@ pub static TERMINATIONS: [TerminationPolicy; 4] = [
         build: |_| Box::new(Fixed),
     },
     Policy {
-        name: "never",
+        name: NEVER,
         source: "paper 2, AC",
         about: "Stops no request.",
         parameters: &[],
@@ -85,8 +88,13 @@ impl TerminationSettings {
     /// # Panics
     /// Panics if it is not in the list, which is a mistake in the catalogue.
     pub fn never() -> Self {
-        let never = find_termination("never").and_then(|policy| policy.settings([]).ok());
+        let never = find_termination(NEVER).and_then(|policy| policy.settings([]).ok());
         never.expect("it is in the list, and takes no parameters")
+    }
+
+    /// Returns whether this is the termination that stops no request.
+    pub fn is_never(&self) -> bool {
+        self.name() == NEVER
     }
 
     /// Builds the termination from these settings.

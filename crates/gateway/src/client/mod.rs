@@ -175,14 +175,17 @@ async fn connection(
     }
     let plane = Plane::new(worker, (client, quarters), peer, opened.secure);
     let limits = worker.settings().limits;
-    let ended = if opened.http2 {
-        h1::Ended::Http2(opened.stream, opened.input)
+    let http2 = if opened.http2 {
+        Some((opened.stream, opened.input))
     } else {
         client.may_get_response(true);
-        h1::serve(opened.stream, opened.input, limits, &plane, plane.hold(0)).await
+        match h1::serve(opened.stream, opened.input, limits, &plane, plane.hold(0)).await {
+            h1::Ended::Closed => None,
+            h1::Ended::Http2(stream, input) => Some((stream, input)),
+        }
     };
     client.may_get_response(false);
-    if let h1::Ended::Http2(stream, input) = ended {
+    if let Some((stream, input)) = http2 {
         client.speaks_http2();
         Box::pin(h2::serve(stream, input, limits, Rc::new(plane))).await;
     }

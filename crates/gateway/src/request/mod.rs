@@ -29,7 +29,7 @@ use std::sync::Arc;
 use std::task::Context;
 
 use bywash_config::Departures;
-use bywash_engine::{Outcome, Reason, Standing};
+use bywash_engine::{Reason, Standing};
 use bywash_message::{Fields, Framing, Name, ParseError, Request};
 use http::StatusCode;
 
@@ -44,7 +44,7 @@ use refuse::RefusalFormat;
 use wait::{Ended, NoBody, Waited};
 
 use crate::context::Worker;
-use crate::driver::{Refusal, Ticket};
+use crate::driver::Refusal;
 use crate::identity::levels::Levels;
 use crate::io::body::{Body, BodyError};
 use crate::io::upload::Upload;
@@ -96,15 +96,14 @@ pub(crate) async fn serve(
     }
     let format = RefusalFormat::new(&settings, &peer, &request.fields, record.name());
     if forward::loops(&request.fields) {
-        return refuse::looping(&format, record);
+        return refuse::looping(&format, &mut record);
     }
     let most = settings.max_body_bytes(&facts.request);
     if matches!(request.framing, Framing::Length(length) if length > most) {
-        return refuse::upload(&worker, record, BodyError::TooLarge);
+        return refuse::upload(&mut record, BodyError::TooLarge);
     }
     if let Err(refusal) = memory_for(&worker, request.framing) {
-        record.refused(&refusal, refuse::status_of_reason(refusal.reason));
-        return refuse::busy(&format, &refusal, &record);
+        return refuse::busy(&format, &mut record, &refusal);
     }
     let asks = request.expects_continue;
     let upload = Upload::new(
@@ -115,14 +114,13 @@ pub(crate) async fn serve(
         (&worker.shared.memory, &settings.config.queue),
         settings.levels.as_ref().and_then(Levels::customer_header),
     );
-    let is_grpc = is_grpc(&request.fields);
-    let admitted = match admit(&worker, &peer, &facts, record, upload, is_grpc, &format).await {
-        Ok(admitted) => admitted,
+    let (mut deadline, client) = (ClientDeadline::NEVER, ClientRate::default());
+    let mut forward = Box::new(Forward { request, upload, peer, back, client });
+    let admitted = admit(&worker, &mut record, &mut forward, &mut deadline, &format).await;
+    let admission = match admitted {
+        Ok(admission) => admission,
         Err(reply) => return *reply,
     };
-    let Admitted { record, upload, admission, deadline, client } = admitted;
-    let name = record.name();
-    let forward = Box::new(Forward { request, upload, facts, peer, back, client, name });
     run(&worker, record, admission, deadline, forward, &format).await
 }
 
@@ -167,52 +165,37 @@ pub(crate) fn too_slow(worker: &Worker, peer: &Peer) -> Reply {
     refuse::too_slow()
 }
 
-/// A request that may run now.
-struct Admitted {
-    record: Box<Record>,
-    upload: Upload,
-    admission: Admission,
-    /// The client's own deadline. It never ends a request that is only observed.
-    deadline: ClientDeadline,
-    client: ClientRate,
-}
-
-/// Asks the engine about a request and, where decisions are enforced, waits for its decision.
+/// Asks the engine about a request and, where decisions are enforced, waits for its decision. Sets
+/// the client's own deadline, which never ends a request that is only observed.
 async fn admit(
     worker: &Worker,
-    peer: &Peer,
-    facts: &Facts,
-    mut record: Box<Record>,
-    mut upload: Upload,
-    is_grpc: bool,
+    record: &mut Record,
+    forward: &mut Forward,
+    deadline: &mut ClientDeadline,
     format: &RefusalFormat,
-) -> Result<Admitted, Box<Reply>> {
+) -> Result<Admission, Box<Reply>> {
     let shared = &worker.shared;
-    let (mut deadline, mut client) = (ClientDeadline::NEVER, ClientRate::default());
-    if let Some(admission) = admission_without_slot(shared, &mut record, format)? {
-        return Ok(Admitted { record, upload, admission, deadline, client });
+    let Forward { request, upload, peer, client, .. } = forward;
+    if let Some(admission) = admission_without_slot(shared, record, format)? {
+        return Ok(admission);
     }
     let began = shared.driver.now();
     if record.is_enforced() {
-        deadline = ClientDeadline::at(record.client_waits_until(), began);
+        *deadline = ClientDeadline::at(record.client_waits_until(), began);
         let _counted = (!upload.has_ended()).then(|| CountedPermit::upload(shared));
-        match wait::for_body(&shared.driver, &mut upload, &mut deadline, is_grpc).await {
+        match wait::for_body(&shared.driver, upload, deadline, is_grpc(&request.fields)).await {
             Ok(()) if upload.is_too_much() => {
-                let refusal = memory_full(worker);
-                record.refused(&refusal, refuse::status_of_reason(refusal.reason));
-                return Err(Box::new(refuse::busy(format, &refusal, &record)));
+                return Err(Box::new(refuse::busy(format, record, &memory_full(worker))));
             }
             Ok(()) => {}
-            Err(NoBody::OutOfTime) => return Err(Box::new(out_of_time(record, format))),
-            Err(NoBody::Broken(error)) => {
-                return Err(Box::new(refuse::upload(worker, record, error)));
-            }
+            Err(NoBody::OutOfTime) => return Err(Box::new(refuse::out_of_time(format, record))),
+            Err(NoBody::Broken(error)) => return Err(Box::new(refuse::upload(record, error))),
         }
     }
     // A request that is only observed does not wait for its body, which has therefore hardly begun
     // to arrive.
     let unfinished = record.is_enforced() && !upload.has_ended();
-    let mut asked = facts.request;
+    let mut asked = record.facts().request;
     if unfinished {
         asked.upload = bywash_engine::Upload::Unfinished;
     }
@@ -220,15 +203,12 @@ async fn admit(
     record.stands(ticket.standing());
     peer.proven.set(ticket.standing() != Standing::New);
     if record.is_enforced() {
-        match wait::for_slot(&ticket, &mut upload, &mut deadline).await {
+        match wait::for_slot(&ticket, upload, deadline).await {
             Waited::Granted(reason, at) => record.granted(reason, at),
             Waited::Refused(refusal) => {
-                record.refused(&refusal, refuse::status_of_reason(refusal.reason));
-                return Err(Box::new(refuse::busy(format, &refusal, &record)));
+                return Err(Box::new(refuse::busy(format, record, &refusal)));
             }
-            Waited::Broken(error) => {
-                return Err(Box::new(refuse::upload(worker, record, error)));
-            }
+            Waited::Broken(error) => return Err(Box::new(refuse::upload(record, error))),
         }
     }
     if unfinished {
@@ -237,7 +217,7 @@ async fn admit(
     if record.is_enforced() && upload.is_awaited() {
         client.begins_slow(upload.rate(shared.driver.now().since(began)), &ticket);
     }
-    Ok(Admitted { record, upload, admission: Admission::Slot(ticket), deadline, client })
+    Ok(Admission::Slot(ticket))
 }
 
 /// Returns the admission of a request that runs at once, because the gateway is bypassed or because
@@ -252,7 +232,7 @@ fn admission_without_slot(
     if is_bypassed || !record.is_enforced() {
         let most = record.settings().config.limits.observed;
         let Some(permit) = CountedPermit::observed(shared, most) else {
-            return Err(Box::new(has_no_place(shared, record, format)));
+            return Err(Box::new(has_no_place(record, format)));
         };
         record.holds(permit);
     }
@@ -282,13 +262,6 @@ fn admission_of_file(shared: &Arc<Shared>, record: &Record) -> Option<Admission>
     CountedPermit::file(shared, most, observed).map(|permit| Admission::File(file, permit))
 }
 
-/// Ends a request whose client's own deadline has expired.
-fn out_of_time(mut record: Box<Record>, format: &RefusalFormat) -> Reply {
-    record.ends(Outcome::Orphaned, StatusCode::GATEWAY_TIMEOUT);
-    record.is_out_of_time();
-    refuse::out_of_time(format)
-}
-
 /// Returns whether both sides may send at once from the beginning. If so, the first piece of the
 /// body may be the client's reaction to the application.
 fn is_grpc(fields: &Fields) -> bool {
@@ -297,12 +270,10 @@ fn is_grpc(fields: &Fields) -> bool {
     kind.get(..KIND.len()).is_some_and(|kind| kind.eq_ignore_ascii_case(KIND))
 }
 
-/// Returns the response to a request that exceeds the number of requests without a slot.
-fn has_no_place(shared: &Shared, record: &mut Record, format: &RefusalFormat) -> Reply {
-    let error = UpstreamError::Local(LocalFault::Requests);
-    shared.local_fault(LocalFault::Requests);
-    record.ends(Outcome::UpstreamError, refuse::status_of(&error));
-    refuse::upstream(format, &error)
+/// Ends a request that exceeds the number of requests without a slot.
+fn has_no_place(record: &mut Record, format: &RefusalFormat) -> Reply {
+    record.shared().local_fault(LocalFault::Requests);
+    refuse::upstream(format, record, None, &UpstreamError::Local(LocalFault::Requests))
 }
 
 /// Returns what the application notices of disconnects, as far as that matters for this request.
@@ -328,9 +299,8 @@ async fn run(
     // Once the head of the response has arrived, only a slow client can be a reason to stop the
     // request.
     let may_be_slow = !forward.upload.has_ended();
-    let facts = &forward.facts.request;
     let departures = departures(&record);
-    let is_stoppable = facts.stoppable || may_be_slow;
+    let is_stoppable = record.facts().request.stoppable || may_be_slow;
     let mut unanswered = Unanswered::new(Rc::clone(worker), admission, departures, &record);
     let ended = {
         let Unanswered { admission, at_server, .. } = &mut unanswered;
@@ -342,11 +312,9 @@ async fn run(
     };
     let forwarded = match ended {
         Ok(forwarded) => forwarded,
-        Err(Ended::OutOfTime) => {
-            // The client has left, according to its own deadline, and neither the gateway nor the
-            // server is to blame.
-            return out_of_time(record, format);
-        }
+        // The client has left, according to its own deadline, and neither the gateway nor the
+        // server is to blame.
+        Err(Ended::OutOfTime) => return refuse::out_of_time(format, &mut record),
         Err(Ended::Stopped(refusal)) => {
             let ran_too_long = refusal.reason == Reason::RanTooLong;
             if let Some(AtServer { load, .. }) =
@@ -355,8 +323,7 @@ async fn run(
                 load.ran_too_long(worker.shared.driver.now());
             }
             // The ticket is dropped here. It has no slot to give back.
-            record.stopped(&refusal, refuse::status_of_reason(refusal.reason));
-            return refuse::stopped(format, &refusal, &record);
+            return refuse::stopped(format, &mut record, &refusal);
         }
     };
     let ticket = match unanswered.take_admission() {
@@ -376,30 +343,8 @@ async fn run(
             let running = Streaming::new(Rc::clone(worker), record, ticket, pool);
             answer::answer(running, forwarded, format)
         }
-        Err(error) => unanswered_by_server(worker, record, ticket, &error, format),
+        Err(error) => refuse::upstream(format, &mut record, ticket, &error),
     }
-}
-
-/// Ends a request to which the server has not responded, and returns an error response.
-fn unanswered_by_server(
-    worker: &Worker,
-    mut record: Box<Record>,
-    ticket: Option<Ticket>,
-    error: &UpstreamError,
-    format: &RefusalFormat,
-) -> Reply {
-    if let Some(ticket) = ticket {
-        record.decided(&ticket);
-        ticket.failed(error.end());
-    }
-    if let UpstreamError::Upload(error) = error {
-        return refuse::upload(worker, record, *error);
-    }
-    record.ends(Outcome::UpstreamError, refuse::status_of(error));
-    if error.is_given_up() {
-        record.is_out_of_time();
-    }
-    refuse::upstream(format, error)
 }
 
 #[cfg(test)]

@@ -1,21 +1,27 @@
 //! The facts about a request while it lives; at its end they go to the metrics and the request log.
 //!
 //! A record is made when a request has been examined and is written when it is dropped, so every
-//! request has one. Its outcome is set by [`Record::ends`] or [`Record::refused`]; a request that
-//! is dropped before either has lost its client.
+//! request has one. Its outcome is set by one of the methods that end it ([`Record::finish`],
+//! [`Record::fail`], [`Record::refused`], [`Record::stopped`], [`Record::out_of_time`],
+//! [`Record::ends`]). A request that is dropped before has lost its client.
+//!
+//! A request that holds a ticket ends by `finish` or `fail`, which also ask what the engine decided
+//! and tell the engine how the request ended. The engine decides about `refused` and `stopped`
+//! itself, so the ticket is only dropped.
 
 use std::rc::Rc;
 use std::sync::Arc;
 
 use bywash_config::{ClassConfig, Level, Mode};
-use bywash_engine::{ClassId, Outcome, Reason, Standing};
+use bywash_engine::{ClassId, End, Outcome, Reason, Standing};
 use bywash_message::Request;
 use bywash_units::{Span, Time, Utility};
 use http::{StatusCode, Version};
 
 use super::Facts;
+use super::answer::gets_on;
 use crate::context::Worker;
-use crate::driver::{Decision, Refusal, Ticket};
+use crate::driver::{Decision, Progress, Refusal, Ticket};
 use crate::identity::session_cookie::Brought;
 use crate::settings::Settings;
 use crate::shared::{CountedPermit, Shared};
@@ -25,6 +31,7 @@ use crate::telemetry::orphans;
 use crate::telemetry::orphans::GivenUp;
 use crate::telemetry::request_log::{Decided, Entry, KEPT_MESSAGE, Verdict};
 use crate::telemetry::traces::Trace;
+use crate::upstream::UpstreamError;
 
 pub(crate) struct Record {
     worker: Rc<Worker>,
@@ -148,7 +155,7 @@ impl Record {
     /// Returns when the request is stopped if it has not been answered, provided that its class and
     /// the policy allow stopping.
     pub(crate) fn may_run_until(&self) -> Option<Time> {
-        let stops = self.settings.config.engine.termination.name() != "never";
+        let stops = !self.settings.config.engine.termination.is_never();
         // A bypassed request has no standing.
         let can_be = stops && self.facts.request.stoppable && self.standing.is_some();
         let run_max = self.settings.run_max(&self.facts.request).filter(|_| can_be)?;
@@ -193,19 +200,14 @@ impl Record {
         self.starts(at);
     }
 
-    /// Notes that the engine has refused the request and that the refusal is carried out.
-    pub(crate) fn refused(&mut self, refusal: &Refusal, status: StatusCode) {
+    /// Ends a request that the engine has refused, where the refusal is carried out.
+    pub(super) fn refused(&mut self, refusal: &Refusal, status: StatusCode) {
         self.verdict = Verdict::Shed(refusal.reason, self.waited(refusal.at));
-        self.status = Some(status);
-        self.outcome = Some(match refusal.reason {
-            Reason::WaitedTooLong => Outcome::Expired,
-            Reason::Throttled => Outcome::Throttled,
-            _ => Outcome::Shed,
-        });
+        self.ends(outcome_of_refusal(refusal.reason), status);
     }
 
-    /// Notes that the engine has stopped the request while it ran.
-    pub(crate) fn stopped(&mut self, refusal: &Refusal, status: StatusCode) {
+    /// Ends a request that the engine has stopped while it ran.
+    pub(super) fn stopped(&mut self, refusal: &Refusal, status: StatusCode) {
         self.verdict = Verdict::Stop(refusal.reason, self.waited(refusal.at));
         self.ends(Outcome::Terminated, status);
     }
@@ -250,8 +252,53 @@ impl Record {
         self.settings.class_metrics(self.class()).success_unread(why);
     }
 
-    /// Notes at its end what the engine would have done with it, if it was only observed.
-    pub(crate) fn decided(&mut self, ticket: &Ticket) {
+    /// Ends a request whose response is complete. `progress` is that of the session which the
+    /// response has advanced. `held_up`: the client was slow to take the response.
+    pub(super) fn finish(
+        &mut self,
+        ticket: Option<Ticket>,
+        progress: Option<Progress>,
+        status: StatusCode,
+        held_up: bool,
+    ) {
+        if let Some(ticket) = ticket {
+            self.decided(&ticket);
+            let end = End::Answered { in_time: self.is_in_time(), held_up, done: gets_on(status) };
+            ticket.answered(progress, end);
+        }
+        let failed = status.is_server_error();
+        let outcome = if failed { Outcome::UpstreamError } else { self.served_or_late() };
+        self.ends(outcome, status);
+    }
+
+    /// Ends a request that the upstream has failed, or whose client has failed to send its body.
+    /// `end` says how the run ended for the engine. `status` is that of the client's response.
+    pub(super) fn fail(
+        &mut self,
+        ticket: Option<Ticket>,
+        error: &UpstreamError,
+        end: End,
+        status: StatusCode,
+    ) {
+        let is_clients = matches!(error, UpstreamError::Upload(_));
+        self.ends(if is_clients { Outcome::Orphaned } else { Outcome::UpstreamError }, status);
+        self.out_of_time |= error.is_given_up();
+        if let Some(ticket) = ticket {
+            self.decided(&ticket);
+            ticket.failed(end);
+        }
+    }
+
+    /// Gives the slot back when a response begins that goes on without one. The request does not
+    /// end.
+    pub(super) fn gives_slot_back(&mut self, ticket: Ticket, progress: Option<Progress>) {
+        self.decided(&ticket);
+        // The time to the first byte of a stream is not a sample of how long requests take.
+        ticket.answered(progress, End::Failed);
+    }
+
+    /// Notes what the engine would have done with the request, if it was only observed.
+    fn decided(&mut self, ticket: &Ticket) {
         if self.is_enforced() {
             return;
         }
@@ -264,7 +311,7 @@ impl Record {
     }
 
     /// Returns `Served`, or `Late` if its class has a patience and it took longer.
-    pub(crate) fn served_or_late(&self) -> Outcome {
+    fn served_or_late(&self) -> Outcome {
         if self.is_in_time() { Outcome::Served } else { Outcome::Late }
     }
 
@@ -274,8 +321,8 @@ impl Record {
         patience.is_none_or(|patience| self.waited(self.worker.shared.driver.now()) <= patience)
     }
 
-    /// Sets the outcome and the status.
-    pub(crate) fn ends(&mut self, outcome: Outcome, status: StatusCode) {
+    /// Sets the outcome and the status. A request that holds no ticket has then ended.
+    pub(super) fn ends(&mut self, outcome: Outcome, status: StatusCode) {
         self.outcome = Some(outcome);
         self.status = Some(status);
     }
@@ -295,8 +342,10 @@ impl Record {
         self.is_upstreams = true;
     }
 
-    /// Notes that its time is over, so that no client waits for it any longer.
-    pub(crate) const fn is_out_of_time(&mut self) {
+    /// Ends a request whose client's own deadline has expired, so that no client waits for it any
+    /// longer.
+    pub(super) fn out_of_time(&mut self, status: StatusCode) {
+        self.ends(Outcome::Orphaned, status);
         self.out_of_time = true;
     }
 
@@ -318,10 +367,34 @@ impl Record {
     }
 }
 
+/// Returns the outcome of a request that was refused before it ran.
+const fn outcome_of_refusal(reason: Reason) -> Outcome {
+    match reason {
+        Reason::WaitedTooLong => Outcome::Expired,
+        Reason::Throttled => Outcome::Throttled,
+        // The engine gives some of these reasons only for requests that run.
+        Reason::QueueFull
+        | Reason::PushedOut
+        | Reason::SetBack
+        | Reason::PrincipalCap
+        | Reason::Reconfigured
+        | Reason::MemoryFull
+        | Reason::SlotFree
+        | Reason::Best
+        | Reason::FloorShare
+        | Reason::AfterOthers
+        | Reason::ClientLeft
+        | Reason::RanTooLong
+        | Reason::GaveWay
+        | Reason::SlowClient => Outcome::Shed,
+    }
+}
+
 fn protocol(version: Version) -> &'static str {
     match version {
         Version::HTTP_10 => "HTTP/1.0",
         Version::HTTP_2 => "HTTP/2",
+        // `Version` is an opaque struct, not an enum. The message layer accepts no other than 1.1.
         _ => "HTTP/1.1",
     }
 }

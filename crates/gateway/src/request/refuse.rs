@@ -7,6 +7,8 @@
 //! class and wait (a stranger could use them to find out which requests are spared). The body is a
 //! page for browsers, problem+json (RFC 9457) for programs that accept JSON, and otherwise a line
 //! of text.
+//!
+//! A function here that changes the request's record ends the request.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -17,13 +19,13 @@ use bywash_message::{Fields, Name, ParseError};
 use http::StatusCode;
 
 use super::Peer;
-use crate::context::Worker;
-use crate::driver::Refusal;
+use crate::driver::{Refusal, Ticket};
 use crate::io::body::BodyError;
 use crate::process::local_fault::LocalFault;
 use crate::request::record::Record;
 use crate::request::reply::Reply;
 use crate::settings::Settings;
+use crate::shared::Shared;
 use crate::upstream::UpstreamError;
 
 /// The format of the responses to one client.
@@ -107,17 +109,21 @@ const TOO_MUCH: &str = "https://iana.org/assignments/http-problem-types#quota-ex
 /// The problem type that adds nothing to the status (RFC 9457 §4.2.1).
 const PLAIN: &str = "about:blank";
 
-/// Responds that the site is too busy for a request, or that its client requests too much.
-pub(super) fn busy(format: &RefusalFormat, refusal: &Refusal, record: &Record) -> Reply {
-    retry_later(format, refusal, record, "connection_limit_reached")
+/// Refuses a request because the site is too busy for it, or because its client requests too much.
+pub(super) fn busy(format: &RefusalFormat, record: &mut Record, refusal: &Refusal) -> Reply {
+    let reply = retry_later(format, record, refusal, "connection_limit_reached");
+    record.refused(refusal, reply.status);
+    reply
 }
 
-/// Responds that a request ran for too long, for the present load or for its class.
-pub(super) fn stopped(format: &RefusalFormat, refusal: &Refusal, record: &Record) -> Reply {
-    retry_later(format, refusal, record, "http_response_timeout")
+/// Ends a request that ran for too long, for the present load or for its class.
+pub(super) fn stopped(format: &RefusalFormat, record: &mut Record, refusal: &Refusal) -> Reply {
+    let reply = retry_later(format, record, refusal, "http_response_timeout");
+    record.stopped(refusal, reply.status);
+    reply
 }
 
-fn retry_later(format: &RefusalFormat, refusal: &Refusal, record: &Record, error: &str) -> Reply {
+fn retry_later(format: &RefusalFormat, record: &Record, refusal: &Refusal, error: &str) -> Reply {
     let seconds = jittered(refusal.retry_after.as_secs_f64());
     let status = status_of_reason(refusal.reason);
     let mut fields = Fields::new();
@@ -139,7 +145,7 @@ fn retry_later(format: &RefusalFormat, refusal: &Refusal, record: &Record, error
 }
 
 /// Returns the status of the response to a refused request.
-pub(super) const fn status_of_reason(reason: Reason) -> StatusCode {
+const fn status_of_reason(reason: Reason) -> StatusCode {
     match reason {
         Reason::PrincipalCap => StatusCode::TOO_MANY_REQUESTS,
         Reason::SlotFree
@@ -159,20 +165,29 @@ pub(super) const fn status_of_reason(reason: Reason) -> StatusCode {
     }
 }
 
-/// Responds that the upstream failed.
-pub(super) fn upstream(format: &RefusalFormat, error: &UpstreamError) -> Reply {
-    failed(format, status_of(error), kind_of(error), detail_of(error))
+/// Ends a request that the upstream has failed, or whose body was at fault while it was forwarded.
+pub(super) fn upstream(
+    format: &RefusalFormat,
+    record: &mut Record,
+    ticket: Option<Ticket>,
+    error: &UpstreamError,
+) -> Reply {
+    let reply = if let UpstreamError::Upload(fault) = error {
+        faulty_body(record.shared(), *fault)
+    } else {
+        failed(format, status_of(error), kind_of(error), detail_of(error))
+    };
+    record.fail(ticket, error, error.end(), reply.status);
+    reply
 }
 
-/// Responds that the client's own deadline has expired. It is unknown whether the upstream would
+/// Ends a request whose client's own deadline has expired. It is unknown whether the upstream would
 /// have responded.
-pub(super) fn out_of_time(format: &RefusalFormat) -> Reply {
-    failed(
-        format,
-        StatusCode::GATEWAY_TIMEOUT,
-        "http_response_timeout",
-        "the client's own deadline",
-    )
+pub(super) fn out_of_time(format: &RefusalFormat, record: &mut Record) -> Reply {
+    let detail = "the client's own deadline";
+    let reply = failed(format, StatusCode::GATEWAY_TIMEOUT, "http_response_timeout", detail);
+    record.out_of_time(reply.status);
+    reply
 }
 
 fn failed(format: &RefusalFormat, status: StatusCode, kind: &str, detail: &str) -> Reply {
@@ -187,29 +202,34 @@ fn failed(format: &RefusalFormat, status: StatusCode, kind: &str, detail: &str) 
     format.reply(status, fields, &Problem { kind: PLAIN, text, retry_after: None })
 }
 
-/// Responds that the client's body is at fault.
-pub(super) fn upload(worker: &Worker, mut record: Box<Record>, error: BodyError) -> Reply {
-    let reply = match error {
-        BodyError::TooSlow => {
-            worker.shared.metrics.too_slow();
-            too_slow()
-        }
-        BodyError::Malformed(error) => {
-            worker.shared.metrics.malformed(error);
-            malformed(error)
-        }
-        BodyError::TooLarge => too_large(),
-        BodyError::BrokenOff => {
-            worker.shared.metrics.malformed(ParseError::Body);
-            malformed(ParseError::Body)
-        }
-    };
+/// Ends a request whose body is at fault before anything was forwarded.
+pub(super) fn upload(record: &mut Record, error: BodyError) -> Reply {
+    let reply = faulty_body(record.shared(), error);
     record.ends(Outcome::Orphaned, reply.status);
     reply
 }
 
-/// Responds that the request has passed too many bywash gateways (RFC 5842 §7.2).
-pub(super) fn looping(format: &RefusalFormat, mut record: Box<Record>) -> Reply {
+/// Responds that the client's body is at fault.
+fn faulty_body(shared: &Shared, error: BodyError) -> Reply {
+    match error {
+        BodyError::TooSlow => {
+            shared.metrics.too_slow();
+            too_slow()
+        }
+        BodyError::Malformed(error) => {
+            shared.metrics.malformed(error);
+            malformed(error)
+        }
+        BodyError::TooLarge => too_large(),
+        BodyError::BrokenOff => {
+            shared.metrics.malformed(ParseError::Body);
+            malformed(ParseError::Body)
+        }
+    }
+}
+
+/// Ends a request that has passed too many bywash gateways (RFC 5842 §7.2).
+pub(super) fn looping(format: &RefusalFormat, record: &mut Record) -> Reply {
     record.ends(Outcome::UpstreamError, StatusCode::LOOP_DETECTED);
     let mut fields = Fields::new();
     fields.push(b"Proxy-Status", b"bywash; error=proxy_loop_detected");
@@ -265,7 +285,7 @@ pub(super) const fn status_of_parse_error(error: ParseError) -> StatusCode {
 }
 
 /// Returns the status of the response to an upstream failure.
-pub(super) const fn status_of(error: &UpstreamError) -> StatusCode {
+const fn status_of(error: &UpstreamError) -> StatusCode {
     match error {
         UpstreamError::ConnectTimeout(_)
         | UpstreamError::ResponseTimeout(_)

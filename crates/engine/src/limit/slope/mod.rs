@@ -47,10 +47,11 @@ const MANY: f64 = 0.25;
 const FILLED: f64 = 0.95;
 /// The ratio to its earlier value below which a limit is on trial.
 const MUCH: f64 = 0.85;
-/// The fractions of throughput that decide a trial: below the first it has failed, above the second
-/// it has succeeded. In between more windows are looked at, up to [`ENOUGH`]; then [`MIDDLE`]
-/// decides.
-const KEEPS: (f64, f64) = (0.7, 0.85);
+/// The fraction of throughput below which a trial has failed.
+const FAILS: f64 = 0.7;
+/// The fraction of throughput from which on a trial has succeeded. Between [`FAILS`] and this, more
+/// windows are looked at, up to [`ENOUGH`]; then [`MIDDLE`] decides.
+const KEEPS: f64 = 0.85;
 const MIDDLE: f64 = 0.78;
 const ENOUGH: u32 = 6;
 /// The relative error of the base that does not matter, because the margin covers it.
@@ -58,18 +59,28 @@ const WRONG: f64 = 0.15;
 /// The square of the relative error that bases have in any case. A measurement with a smaller error
 /// is believed.
 const KNOWN: f64 = 0.01;
-/// The squares of the relative error at which a window is long enough: for a look, for one that
-/// judges a trial, for a probe downwards and for one upwards.
-const PRECISE: (f64, f64, f64, f64) = (0.01, 0.02, 0.0075, 0.005);
-/// The depth of a probe: this fraction of the knee, or of the limit if the base is not known to be
-/// right, or of the initial limit, of which nothing is known.
-const DEPTH: (f64, f64, f64) = (0.75, 0.5, 0.125);
+/// The square of the relative error at which a window is long enough for a look.
+const PRECISE_LOOK: f64 = 0.01;
+/// The same for a look that judges a trial.
+const PRECISE_TRIAL: f64 = 0.02;
+/// The same for a probe downwards.
+const PRECISE_DOWN: f64 = 0.0075;
+/// The same for a probe upwards.
+const PRECISE_UP: f64 = 0.005;
+/// The depth of a probe downwards, as a fraction of the knee.
+const DEPTH_OF_KNEE: f64 = 0.75;
+/// The depth while the base is in doubt, as a fraction of the limit.
+const DEPTH_IN_DOUBT: f64 = 0.5;
+/// The depth of the first probe, as a fraction of the initial limit, of which nothing is known.
+const DEPTH_AT_FIRST: f64 = 0.125;
 /// The maximum duration of a probe, in latencies.
 const LATENCIES: u64 = 60;
-/// The duration of a probe once the limit has taken effect: the shortest, the longest downwards,
-/// and the longest upwards, where no request waits for its end.
-const HOLDS: (Span, Span, Span) =
-    (Span::from_millis(200), Span::from_secs(10), Span::from_secs(30));
+/// The shortest duration of a probe once the limit has taken effect.
+const HOLDS_LEAST: Span = Span::from_millis(200);
+/// The longest duration of a probe downwards.
+const HOLDS_MOST_DOWN: Span = Span::from_secs(10);
+/// The longest duration of a probe upwards, where no request waits for its end.
+const HOLDS_MOST_UP: Span = Span::from_secs(30);
 /// The height of a probe above the limit, as a fraction of it.
 const HEIGHT: f64 = 0.25;
 /// The longest time to wait until answers belong to the new limit.
@@ -209,7 +220,7 @@ impl Slope {
     fn judge(&mut self, now: Time, trial: Trial, seen: Seen) {
         let knee = self.smooth(seen);
         let windows = trial.windows + 1;
-        let (fails, keeps) = if windows < ENOUGH { KEEPS } else { (MIDDLE, MIDDLE) };
+        let (fails, keeps) = if windows < ENOUGH { (FAILS, KEEPS) } else { (MIDDLE, MIDDLE) };
         if knee < fails * trial.knee {
             self.take_back(now, trial, seen.load / knee);
         } else if knee >= keeps * trial.knee {
@@ -269,7 +280,7 @@ impl Slope {
         self.stride = 1.0;
         // Without a knee it is not known what is few: at first only a quicker answer reveals the
         // base.
-        let few = self.knee.is_some_and(|knee| seen.load <= DEPTH.0 * knee.at);
+        let few = self.knee.is_some_and(|knee| seen.load <= DEPTH_OF_KNEE * knee.at);
         if few || seen.inflation < 1.0 {
             self.correct(seen);
         }
@@ -278,17 +289,20 @@ impl Slope {
     fn begin_probe(&mut self, now: Time, direction: Direction, knee: f64) {
         let to = match direction {
             Direction::Up => self.limit + (self.limit * HEIGHT).max(1.0),
-            Direction::Down if self.schedule.is_sure() => DEPTH.0 * knee,
-            Direction::Down if self.schedule.is_new() => (DEPTH.2 * self.limit).max(2.0),
-            Direction::Down => DEPTH.1 * self.limit,
+            Direction::Down if self.schedule.is_sure() => DEPTH_OF_KNEE * knee,
+            Direction::Down if self.schedule.is_new() => (DEPTH_AT_FIRST * self.limit).max(2.0),
+            Direction::Down => DEPTH_IN_DOUBT * self.limit,
         };
         let slots = whole(self.range.clamp(to));
         if slots == self.slots() {
             self.probed_nothing(now, direction, Span::ZERO);
             return;
         }
-        let most = if direction == Direction::Up { HOLDS.2 } else { HOLDS.1 };
-        let holds = (self.latency * LATENCIES).clamp_to(HOLDS.0, most);
+        let most = match direction {
+            Direction::Up => HOLDS_MOST_UP,
+            Direction::Down => HOLDS_MOST_DOWN,
+        };
+        let holds = (self.latency * LATENCIES).clamp_to(HOLDS_LEAST, most);
         let ends = now + (self.latency * 2).min(TAKES_HOLD) + holds;
         self.probe = Some(Probe { direction, slots, since: now, ends });
     }
@@ -404,10 +418,10 @@ impl Limit for Slope {
         self.window.runs(now, load.running.saturating_sub(1));
         self.window.ended(now, load, ended, &self.bases);
         let (least, precise) = match self.probe.map(|probe| probe.direction) {
-            None if self.on_trial().is_some() => (Span::ZERO, PRECISE.1),
-            None => (Span::ZERO, PRECISE.0),
-            Some(Direction::Down) => (HOLDS.0, PRECISE.2),
-            Some(Direction::Up) => (HOLDS.0, PRECISE.3),
+            None if self.on_trial().is_some() => (Span::ZERO, PRECISE_TRIAL),
+            None => (Span::ZERO, PRECISE_LOOK),
+            Some(Direction::Down) => (HOLDS_LEAST, PRECISE_DOWN),
+            Some(Direction::Up) => (HOLDS_LEAST, PRECISE_UP),
         };
         if self.window.is_over(now, least, precise) {
             self.conclude(now);

@@ -27,9 +27,10 @@ pub(super) const LEAST: u32 = 10;
 const WILD: f64 = 20.0;
 /// The weight of a window in the spread of answers.
 const SPREAD: f64 = 0.3;
-/// The limits after which a window of imprecise answers ends: in latencies and in time. Both must
-/// have passed.
-const LONG: (f64, Span) = (60.0, Span::from_secs(3));
+/// The number of latencies after which a window of imprecise answers may end.
+const LONG_LATENCIES: f64 = 60.0;
+/// The time after which a window of imprecise answers may end. It ends when both have passed.
+const LONG: Span = Span::from_secs(3);
 /// The share of answers that must find a request waiting in a window that is full.
 const FULL: f64 = 0.9;
 
@@ -171,7 +172,7 @@ impl Window {
             return false;
         }
         let enough = f64::from(self.measured()) * precise >= self.spread;
-        enough || self.length(now) >= self.latency_times(LONG.0).max(LONG.1)
+        enough || self.length(now) >= self.latency_times(LONG_LATENCIES).max(LONG)
     }
 
     pub(super) const fn requests(&self) -> u32 {

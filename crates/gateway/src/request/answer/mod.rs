@@ -12,7 +12,7 @@ mod stream;
 
 use std::rc::Rc;
 
-use bywash_engine::{AnswerKind, End, Outcome, SessionKey};
+use bywash_engine::{AnswerKind, Outcome, SessionKey};
 use bywash_message::{Fields, Framing, Name, Response};
 use bywash_units::Span;
 use http::StatusCode;
@@ -232,9 +232,8 @@ impl Streaming {
     fn gives_slot_back(&mut self, served: Option<SessionKey>, status: StatusCode, judged: Judged) {
         self.record.earned(judged.earned);
         if let Some(ticket) = self.ticket.take() {
-            self.record.decided(&ticket);
-            // The time to the first byte of a stream is not a sample of how long requests take.
-            ticket.answered(self.progress(served, status, judged), End::Failed);
+            let progress = self.progress(served, status, judged);
+            self.record.gives_slot_back(ticket, progress);
         }
     }
 
@@ -256,11 +255,6 @@ impl Streaming {
     }
 
     fn fails(mut self, error: &UpstreamError, format: &RefusalFormat) -> Reply {
-        self.record.ends(Outcome::UpstreamError, refuse::status_of(error));
-        if let Some(ticket) = self.ticket.take() {
-            self.record.decided(&ticket);
-            ticket.failed(error.end());
-        }
-        refuse::upstream(format, error)
+        refuse::upstream(format, &mut self.record, self.ticket, error)
     }
 }

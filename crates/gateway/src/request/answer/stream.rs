@@ -3,7 +3,7 @@
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use bywash_engine::{End, Outcome, SessionKey};
+use bywash_engine::{End, SessionKey};
 use http::StatusCode;
 
 use super::{Streaming, gets_on, gives_back};
@@ -233,24 +233,13 @@ impl Stream {
         if !self.endless {
             record.earned(self.judged.earned);
         }
-        if let Some(ticket) = ticket {
-            record.decided(&ticket);
-            let end = End::Answered {
-                in_time: record.is_in_time(),
-                held_up: self.held_up,
-                done: gets_on(self.status),
-            };
-            ticket.answered(progress, end);
-        }
-        let failed = self.status.is_server_error();
-        let outcome = if failed { Outcome::UpstreamError } else { record.served_or_late() };
-        record.ends(outcome, self.status);
+        record.finish(ticket, progress, self.status, self.held_up);
         let exchange = self.exchange.take();
         record.sent(exchange.as_ref().map_or(0, Exchange::sent));
         let link = exchange.and_then(Exchange::finish);
         if let Some(load) = load {
             let (server, now) = (load.server(), worker.shared.driver.now());
-            if failed {
+            if self.status.is_server_error() {
                 load.errs(now);
             } else {
                 load.succeeded(now);
@@ -271,19 +260,11 @@ impl Stream {
         let Some(running) = self.running.take() else { return };
         let Streaming { worker, mut record, ticket, load, .. } = running;
         record.sent(exchange.as_ref().map_or(0, Exchange::sent));
-        let clients = matches!(error, UpstreamError::Upload(_));
-        let outcome = if clients { Outcome::Orphaned } else { Outcome::UpstreamError };
-        record.ends(outcome, self.status);
-        if error.is_given_up() {
-            record.is_out_of_time();
-        }
         // The total time includes the client's, and so does a pause in which its body was missing.
         let waits = exchange.as_ref().is_some_and(Exchange::waits_for_client);
-        if let Some(ticket) = ticket {
-            record.decided(&ticket);
-            ticket.failed(if waits { End::Failed } else { error.end() });
-        }
-        let blameless = clients || waits || matches!(error, UpstreamError::TotalTimeout);
+        record.fail(ticket, error, if waits { End::Failed } else { error.end() }, self.status);
+        let blameless =
+            waits || matches!(error, UpstreamError::Upload(_) | UpstreamError::TotalTimeout);
         if let Some(load) = load.filter(|_| !blameless) {
             load.failed(worker.shared.driver.now(), Failure::Response);
         }

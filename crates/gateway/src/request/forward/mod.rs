@@ -21,7 +21,7 @@ use http::{StatusCode, Version};
 use self::sender::{Connected, Sender};
 use super::ClientConnection;
 use super::deadline::Deadline;
-use super::{ClientRate, Facts, Peer, forwarded};
+use super::{ClientRate, Peer, forwarded};
 use crate::context::Worker;
 use crate::driver::Ticket;
 use crate::identity::cookies;
@@ -32,16 +32,13 @@ use crate::telemetry::traces;
 use crate::upstream::servers::Load;
 use crate::upstream::{Exchange, MOST_HEADS, Outbound, Pool, UpstreamError};
 
-/// A request ready to be forwarded.
+/// A request with its body and its client.
 pub(super) struct Forward {
     pub(super) request: Request,
     pub(super) upload: Upload,
-    pub(super) facts: Facts,
     pub(super) peer: Rc<Peer>,
     pub(super) back: Rc<dyn ClientConnection>,
     pub(super) client: ClientRate,
-    /// The identifier of the request.
-    pub(super) name: u64,
 }
 
 /// A request to which the upstream has begun to respond.
@@ -62,26 +59,6 @@ pub(super) struct AtServer {
     pub(super) exchange: Exchange,
     pub(super) load: Load,
     pub(super) deadline: Deadline,
-}
-
-/// The beginning of a response, and the exchange that it came from.
-struct Answered {
-    exchange: Exchange,
-    response: Response,
-    load: Load,
-    pool: Rc<Pool>,
-    deadline: Deadline,
-}
-
-impl Forward {
-    /// Adds to a response what is still needed of its request.
-    fn answered(self, may_pin: bool, answered: Answered) -> Forwarded {
-        let Answered { exchange, response, load, pool, deadline } = answered;
-        let Self { request, client, back, .. } = self;
-        let takes_trailers = request.takes_trailers;
-        let owner = Some(back).filter(|back| may_pin && back.pin().is_some());
-        Forwarded { exchange, response, load, pool, deadline, takes_trailers, client, owner }
-    }
 }
 
 /// The pseudonym in `Via` that marks a pass through a bywash gateway.
@@ -110,8 +87,9 @@ pub(super) async fn forward(
     let level = settings.levels.as_ref().zip(record.level_to_tell());
     let upgrade = prepare(&mut forward, record, level.is_some());
     let mut upload = std::mem::replace(&mut forward.upload, Upload::none());
-    let Forward { request, facts, back, peer, client, .. } = &mut *forward;
-    let timeouts = settings.timeouts(&facts.request);
+    let Forward { request, back, peer, client, .. } = &mut *forward;
+    let (deadlines, is_safe) = (record.facts().deadlines, record.facts().safe);
+    let timeouts = settings.timeouts(&record.facts().request);
     let mut deadline = Deadline::new(&timeouts, settings.config.limits.body_rate);
     let stopped_at = record.may_run_until();
     // A trusted hop sends requests of many users on one connection, and does not say which belongs
@@ -127,7 +105,7 @@ pub(super) async fn forward(
         let now = worker.shared.driver.now();
         load.is_sent(now, reused);
         let begins = stopped_at.map_or(Span::MAX, |at| at.since(now)).min(timeouts.response);
-        facts.deadlines.write(&mut request.fields, sender.waited(now), begins, deadline.left());
+        deadlines.write(&mut request.fields, sender.waited(now), begins, deadline.left());
         if let Some((levels, level)) = level {
             levels.set_field(&mut request.fields, level);
         }
@@ -152,15 +130,25 @@ pub(super) async fn forward(
         let again = match answer {
             Ok(response) => {
                 deadline.answers();
-                let pool = sender.pool;
-                return Ok(forward
-                    .answered(may_pin, Answered { exchange, response, load, pool, deadline }));
+                let (pool, takes_trailers) = (sender.pool, request.takes_trailers);
+                let Forward { back, client, .. } = *forward;
+                let owner = Some(back).filter(|back| may_pin && back.pin().is_some());
+                return Ok(Forwarded {
+                    exchange,
+                    response,
+                    load,
+                    pool,
+                    deadline,
+                    takes_trailers,
+                    client,
+                    owner,
+                });
             }
             Err(error) if exchange.is_unprocessed() => {
                 upload = spare.filter(|_| sender.refused(&load)).ok_or(error)?;
                 continue;
             }
-            Err(UpstreamError::Closed) if stale => spare.filter(|_| facts.safe),
+            Err(UpstreamError::Closed) if stale => spare.filter(|_| is_safe),
             Err(error) => {
                 sender.failed(&exchange, load, &error);
                 return Err(error);
@@ -231,7 +219,7 @@ const fn has_no_body(framing: Framing) -> bool {
 /// Turns the client's head into the one for the upstream. `tells`: the request's level will be
 /// added. Returns the protocol that the client wants to switch to.
 fn prepare(forward: &mut Forward, record: &Record, tells: bool) -> Option<Vec<u8>> {
-    let Forward { request, peer, name, .. } = forward;
+    let Forward { request, peer, .. } = forward;
     let (settings, fields) = (record.settings(), &mut request.fields);
     let wanted = || fields.get(Name::Upgrade).map(<[u8]>::to_vec);
     let upgrade = if request.upgrades { wanted() } else { None };
@@ -265,7 +253,7 @@ fn prepare(forward: &mut Forward, record: &Record, tells: bool) -> Option<Vec<u8
     let listen = &settings.config.listen;
     forwarded::take_claims_out(fields, peer, &listen.pass_fields);
     forwarded::rebuild(fields, peer, listen);
-    fields.push(b"Bywash-Request", &hexadecimal(*name));
+    fields.push(b"Bywash-Request", &hexadecimal(record.name()));
     traces::propagate(fields, record.trace());
     upgrade
 }
@@ -274,6 +262,7 @@ const fn via(version: Version) -> &'static [u8] {
     match version {
         Version::HTTP_10 => b"1.0 bywash",
         Version::HTTP_2 => b"2.0 bywash",
+        // `Version` is an opaque struct, not an enum. The message layer accepts no other than 1.1.
         _ => b"1.1 bywash",
     }
 }
