@@ -3,6 +3,21 @@
 //! Data goes to standard output, messages to standard error. Exit codes: 0 success, 1 a failure
 //! while running, 2 a wrong command line, 69 the admin listener cannot be reached, 78 a wrong
 //! configuration, 99 a promise was not kept.
+//!
+//! # Modules
+//!
+//! Lowest first. A module uses only those above it in this list; `scripts/check-modules` checks it.
+//! - `state.rs`, `meters.rs`, `watchdog.rs`: the threads of `bywash run` next to the gateway.
+//! - `names.rs`: server names that do not resolve.
+//! - `metrics.rs`: the reference of the metrics.
+//! - `presets/`: the configurations of known applications. `proposed.rs`: checks and writes the
+//!   configurations that commands propose.
+//! - `args/`: the command line.
+//! - `run/`, `sentry.rs`, `shaper.rs`: the commands that run until they are stopped.
+//! - `check.rs`, `init/`, `advise/`, `token_keys.rs`: the commands that read and write files.
+//! - `policy/`, `status.rs`, `elephants.rs`, `sessions.rs`, `requests.rs`, `console.rs`: the
+//!   commands that ask a running gateway.
+//! - `manual.rs`: the description of the command line for shells and for `man`.
 
 #[cfg(feature = "lab")]
 mod advise;

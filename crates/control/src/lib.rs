@@ -20,15 +20,21 @@
 //!
 //! # Modules
 //!
-//! - `watch` derives evidence from requests and from the use of resources, with `clients`, `tally`,
-//!   `held` and `recent`. It also returns time series for charts (`spent`).
-//! - `elephant` is that evidence, `grants` the content of a rule, `effect` its predicted effect.
-//! - `entry` is an elephant with all decisions about it, `refused` why one is rejected. `word` is a
-//!   decision's author, reason and duration, `time` when it begins and ends.
-//! - `book` stores the entries and is the only module that changes them.
-//! - `note` is a line of the audit log.
-//! - `overrides` has the other settings that operators change for a limited time, such as the
-//!   `mode` of a class.
+//! Lowest first. A module uses only those above it in this list; `scripts/check-modules` checks it.
+//! - `text.rs`: durations and revisions as text. `time.rs`: when decisions begin and end.
+//!   `mode.rs`: the mode of a class.
+//! - `word.rs`: the author, reason and duration of a decision. `refused.rs`: why one is rejected.
+//! - `clients.rs`, `held.rs`, `tally.rs`: what each client, and each kind of request, has used.
+//! - `elephant.rs`: a finding, which is the evidence. `grants.rs`: the content of a rule.
+//!   `effect.rs`: its predicted effect and its measured one.
+//! - `spent.rs`: time series of the use of resources, for charts. `recent.rs`: the last minutes,
+//!   from which effects are measured.
+//! - `note.rs`: a line of the audit log.
+//! - `entry.rs`: an elephant with all decisions about it.
+//! - `watch.rs`: derives evidence from requests and from the use of resources.
+//! - `book/`: stores the entries, and is the only module that changes them.
+//! - `overrides/`: the other settings that operators change for a limited time, such as the mode of
+//!   a class.
 #![forbid(unsafe_code)]
 
 mod book;

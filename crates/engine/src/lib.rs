@@ -5,21 +5,29 @@
 //! drives it with an event heap, and both run the same code. The crate is `no_std`: a policy that
 //! reads a clock or opens a socket does not compile.
 //!
-//! Where to look:
-//! - [`Engine`] is the state machine. [`Event`] goes in, [`Action`] comes out, each with a
-//!   [`Reason`].
-//! - [`queue`] decides which waiting request gets the next slot, one file per policy.
-//! - [`limit`] decides how many requests run at once, one file per policy.
-//! - [`levels`] decides how many threads of a pool a request gets. It is a separate state machine,
+//! [`Engine`] is the state machine. [`Event`] goes in, [`Action`] comes out, each with a
+//! [`Reason`].
+//!
+//! # Modules
+//!
+//! Lowest first. A module uses only those above it in this list; `scripts/check-modules` checks it.
+//! - `request.rs`: a request as the engine sees it. `reason.rs`: the reason for a decision.
+//! - `parameters.rs`: the parameters of policies. `mean_service.rs`: the mean service time.
+//! - `event.rs`: the engine's input. `action.rs`: its output.
+//! - `lists.rs`: the doubly linked lists of every queue.
+//! - `classify/`: maps method and path to a class.
+//! - `value/`: learns what requests are worth.
+//! - `session/`: remembers which classes each session has been served.
+//! - `limit/`: decides how many requests run at once, one file per policy.
+//! - `terminate/`: decides how long a request may run, one file per policy.
+//! - `overload/`: decides whether there is overload, one file per detector.
+//! - `queue/`: decides which waiting request gets the next slot, one file per policy.
+//! - `throttle/`: delays requests that an operator's approved rules apply to.
+//! - `retry/`: recognises repeated requests and computes `Retry-After` times.
+//! - `catalog/`: the one list of policies and their parameters.
+//! - `engine/`: the state machine.
+//! - `levels/`: decides how many threads of a pool a request gets. It is a separate state machine,
 //!   for applications.
-//! - [`terminate`] decides how long a request may run, one file per policy.
-//! - [`throttle`] delays requests that an operator's approved rules apply to.
-//! - [`overload`] decides whether there is overload, one file per detector.
-//! - [`session`] remembers which classes each session has been served.
-//! - [`value`] learns what requests are worth.
-//! - [`retry`] recognises repeated requests and computes `Retry-After` times.
-//! - [`classify`] maps method and path to a class.
-//! - [`catalog`] is the one list of policies and their parameters.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -2,8 +2,8 @@
 //!
 //! This crate does not use the program `tc`. `tc` has no machine-readable format for HTB classes
 //! and prints rounded rates, so it could not show whether the plan is installed. And a privileged
-//! program that starts no other program needs to trust none. The existing netlink libraries do not
-//! support HTB.
+//! program that starts no other program needs to trust none. The netlink library that supports HTB,
+//! `nlink`, has more than a hundred times the lines of this crate.
 //!
 //! Messages come from the kernel alone (only a process with `CAP_NET_ADMIN` could forge them), but
 //! they are parsed with bounds checks anyway.

@@ -253,7 +253,7 @@ fn saved_now(folder: &std::path::Path) -> Vec<u8> {
 #[test]
 fn state_directories_of_other_versions_are_read() {
     let upstream = Upstream::echo();
-    for version in ["state-1", "state-later"] {
+    for version in ["state-0", "state-1", "state-later"] {
         let folder = golden(version);
         let setup =
             shop(&upstream).set("state.directory", &format!("'{}'", folder.path().display()));
@@ -267,12 +267,12 @@ fn state_directories_of_other_versions_are_read() {
         let notes = admin(gateway.admin(), "/v1/audit").text();
         assert!(notes.contains("a try before the sale"), "{version}: {notes}");
         // Sessions decide nothing, so sessions of another format may be ignored.
-        assert_eq!(gateway.count("sessions"), u64::from(version == "state-1"), "{version}");
+        assert_eq!(gateway.count("sessions"), u64::from(version != "state-later"), "{version}");
     }
 }
 
-/// Writes `tests/golden/state-1` again. Run it by hand when a format changes, into a folder with
-/// another number.
+/// Writes `tests/golden/state-1` again, and from it the other folders. Run it by hand when a format
+/// changes, into a folder with another number.
 #[test]
 #[ignore = "it writes the golden files"]
 fn write_the_golden_files() {
@@ -307,16 +307,46 @@ fn write_the_golden_files() {
     for name in ["overrides", "elephants"] {
         let bytes = bywash_handover::load(folder.path(), name, 1 << 20).unwrap().unwrap();
         let mut document: Value = serde_json::from_slice(&bytes).unwrap();
-        for one in document["list"].as_array_mut().into_iter().flatten() {
+        for one in listed(&mut document, "list") {
             one["until"] = "2100-01-01T00:00:00Z".into();
         }
-        for one in document["entries"].as_array_mut().into_iter().flatten() {
+        for one in listed(&mut document, "entries") {
             one["state"]["ruled"]["until"] = "2100-01-01T00:00:00Z".into();
         }
         bywash_handover::save(&to, name, format!("{document:#}").as_bytes()).unwrap();
     }
     std::fs::copy(folder.path().join("audit.jsonl"), to.join("audit.jsonl")).unwrap();
+    first(&to, &to.with_file_name("state-0"));
     later(&to, &to.with_file_name("state-later"));
+}
+
+/// Returns the values of a list in a document, if the document has that list.
+fn listed<'d>(document: &'d mut Value, name: &str) -> impl Iterator<Item = &'d mut Value> {
+    document.get_mut(name).and_then(Value::as_array_mut).into_iter().flatten()
+}
+
+/// Writes the same state as the first version did: its documents had no version, and none of the
+/// fields that were added later. The format of the learned state is the same.
+fn first(from: &std::path::Path, to: &std::path::Path) {
+    fn remove(value: &mut Value, fields: &[&str]) {
+        let object = value.as_object_mut().unwrap();
+        for field in fields {
+            object.remove(*field);
+        }
+    }
+    std::fs::create_dir_all(to).unwrap();
+    for name in ["overrides", "elephants"] {
+        let bytes = bywash_handover::load(from, name, 1 << 20).unwrap().unwrap();
+        let mut document: Value = serde_json::from_slice(&bytes).unwrap();
+        remove(&mut document, &["version", "decided"]);
+        for entry in listed(&mut document, "entries") {
+            remove(entry, &["told", "asked", "ended", "revision"]);
+        }
+        bywash_handover::save(to, name, format!("{document:#}").as_bytes()).unwrap();
+    }
+    for name in ["learned", "audit.jsonl"] {
+        std::fs::copy(from.join(name), to.join(name)).unwrap();
+    }
 }
 
 /// Writes the same state as a later version may: with more fields everywhere, and a learned state

@@ -10,9 +10,8 @@ use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use serde::Serialize;
 
-use crate::Body;
 use crate::body::{BodyError, read};
-use crate::respond::{JSON, TEXT, add, respond, text};
+use crate::respond::{Body, JSON, TEXT, add, respond, text};
 
 /// An application behind a [`Listener`](crate::Listener).
 ///

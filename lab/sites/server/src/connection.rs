@@ -12,8 +12,6 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_body_util::Full;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -24,9 +22,6 @@ use tokio::task::JoinSet;
 use tokio::time;
 
 use crate::application::{Application, answer};
-
-/// The body of a response, complete before it is written.
-pub type Body = Full<Bytes>;
 
 /// The time limit of a connection for the head of its next request. It is longer than a visitor's
 /// think time, so that a kept connection is not closed under a request just sent.

@@ -19,11 +19,10 @@ mod signals;
 
 pub use application::{Application, Refusal};
 pub use body::{BodyError, MAX_BODY};
-pub use connection::Body;
 pub use form::Form;
 pub use listener::{ListenError, Listener};
 pub use queue::Queue;
 pub use reply::{PendingReply, ReplyReceiver, ReplySender, reply_channel};
-pub use respond::{HTML, JSON, add, respond, text};
+pub use respond::{Body, HTML, JSON, add, respond, text};
 pub use sid::Sid;
 pub use signals::Signals;

@@ -5,7 +5,8 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{Response, StatusCode};
 use http_body_util::Full;
 
-use crate::Body;
+/// The body of a response, complete before it is written.
+pub type Body = Full<Bytes>;
 
 /// The content type of a page.
 pub const HTML: &str = "text/html; charset=utf-8";

@@ -11,6 +11,27 @@
 //! the banners of its concepts on several threads, one of the low level on one. Clicks go to the
 //! thread that writes to the database. Workers serve all other requests, which wait for the disk,
 //! from one bounded queue in order of arrival.
+//!
+//! # Modules
+//!
+//! Lowest first. A module uses only those above it in this list; `scripts/check-modules` checks it.
+//! - `error.rs`: the errors of a start. `level.rs`: the service level of a request.
+//! - `ids.rs`, `values.rs`: the ids and the checked values of stored objects. `token.rs`: tokens
+//!   that name placements.
+//! - `snapshot/`: the data that requests read.
+//! - `capacity/`: checks whether the slots can carry the promised impressions.
+//! - `serve/`: selects the banners of a page. `trial/`: tests the fairness and speed of this.
+//! - `options.rs`: the options of a server. `request_error.rs`: the errors of requests.
+//! - `stats.rs`: the statistics, `counters.rs`: the running totals behind them.
+//! - `pool.rs`: the pool that runs the pages.
+//! - `answer.rs`: the answers. `request/`: parses requests.
+//! - `store/`: the database. `fill.rs`: contracts for the laboratory.
+//! - `app_state.rs`: the state that all threads share.
+//! - `admin/`: the admin API. `worker.rs`: the threads that serve it.
+//! - `placing.rs`: serves one page. `writer.rs`: the thread that writes to the database.
+//! - `dispatch.rs`: hands each request to the thread that serves it.
+//! - `web/`: the HTTP side.
+//! - `adserver.rs`: a running server, from start to stop.
 #![forbid(unsafe_code)]
 
 mod admin;
