@@ -21,7 +21,7 @@
 //! - There is no network between the gateway and its servers.
 //!
 //! The simulator is checked against closed forms that are independent of it
-//! (`tests/closed_forms.rs`).
+//! (`tests/it/closed_forms.rs`).
 #![forbid(unsafe_code)]
 
 mod adversary;

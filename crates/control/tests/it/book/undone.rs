@@ -2,7 +2,7 @@
 
 use bywash_control::{Act, Book, Change, Elephant, Grants, MOST_ENTRIES, State, Written};
 
-use crate::{at, book, nothing, other, search, word};
+use super::{at, book, nothing, other, search, word};
 
 #[test]
 fn what_is_undone_is_left_alone_for_as_long_as_was_said_whatever_it_was() {

@@ -1,6 +1,5 @@
 //! Goals of levels in virtual time: a ratio with few to many clients, and a percentile across a
 //! step in load.
-#![allow(clippy::unwrap_used, reason = "clippy takes what tests share for a library")]
 
 use std::path::{Path, PathBuf};
 

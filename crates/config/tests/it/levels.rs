@@ -1,5 +1,4 @@
 //! `[levels]` and `class.NAME.level`.
-#![allow(clippy::unwrap_used, reason = "what a test sets up itself may panic like the test")]
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;

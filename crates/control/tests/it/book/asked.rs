@@ -4,7 +4,7 @@ use bywash_control::{
     Act, Book, Change, Elephant, Gauge, MOST_ENTRIES, Refused, State, What, Word,
 };
 
-use crate::{at, book, briefly, other, search, word};
+use super::{at, book, briefly, other, search, word};
 
 #[test]
 fn what_nobody_has_found_can_be_asked_for_and_is_forgotten_if_nothing_is_decided() {

@@ -4,7 +4,7 @@ use bywash_control::{
     Act, Book, Change, Elephant, Grants, Origin, Resource, State, Subject, What, Written,
 };
 
-use crate::{at, book, download, nothing, other, search, word};
+use super::{at, book, download, nothing, other, search, word};
 
 #[test]
 fn what_was_found_is_proposed_once_and_holds_nobody_back() {

@@ -5,7 +5,7 @@
 //! The tests run in virtual time, through the watch and the book as the gateway uses them, with
 //! `act = "auto"`. The site has two processors and a load that comes and goes for half an hour; a
 //! client of the page does not see where the load comes from. `cargo test -p bywash-control --test
-//! poisoning -- --nocapture` prints the figures of docs/figures/elephants.md.
+//! it poisoning:: -- --nocapture` prints the figures of docs/figures/elephants.md.
 
 use std::net::Ipv4Addr;
 

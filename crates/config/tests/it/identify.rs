@@ -1,5 +1,4 @@
 //! `[identify]`: sessions and their tokens, signals, retries.
-#![allow(clippy::unwrap_used, reason = "what a test sets up itself may panic like the test")]
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;

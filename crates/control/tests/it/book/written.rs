@@ -5,7 +5,7 @@ use bywash_control::{
 };
 use bywash_terminal::text::is_unsafe;
 
-use crate::{at, book, nothing, other, search, word};
+use super::{at, book, nothing, other, search, word};
 
 #[test]
 fn what_was_written_reads_back_and_goes_on() {

@@ -6,7 +6,7 @@ use bywash_control::{
 };
 use bywash_units::Span;
 
-use crate::{at, book, briefly, nothing, other, search, word};
+use super::{at, book, briefly, nothing, other, search, word};
 
 #[test]
 fn an_approved_rule_holds_until_its_time_is_over() {

@@ -6,7 +6,7 @@ use bywash_control::{
 };
 use bywash_units::Span;
 
-use crate::{at, book, briefly, download, search, word};
+use super::{at, book, briefly, download, search, word};
 
 #[test]
 fn what_is_proposed_bounds_the_resource_that_is_filled() {

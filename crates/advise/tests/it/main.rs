@@ -1,0 +1,4 @@
+//! Tests of advice from logs of known sites.
+
+mod limit;
+mod summary;
