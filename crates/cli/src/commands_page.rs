@@ -86,7 +86,7 @@ fn spelled(argument: &Arg) -> String {
     let mut value = String::new();
     if argument.get_action().takes_values() {
         let names = argument.get_value_names().unwrap_or_default();
-        value = names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(" ");
+        value = names.join(" ");
         if argument.get_value_delimiter().is_some() {
             value.push_str(",…");
         }
@@ -103,7 +103,11 @@ fn default(argument: &Arg) -> String {
     }
     let values = argument.get_default_values().iter();
     let values = values.map(|value| format!("`{}`", value.to_string_lossy()));
-    if argument.get_action().takes_values() { values.collect::<Vec<_>>().join(", ") } else { String::new() }
+    if argument.get_action().takes_values() {
+        values.collect::<Vec<_>>().join(", ")
+    } else {
+        String::new()
+    }
 }
 
 fn purpose(argument: &Arg) -> String {

@@ -358,7 +358,10 @@ fn robots_a_minute_and_no_durations_have_a_clear_result() {
 #[test]
 fn the_file_says_why() {
     let text = |lines: &[Line], machine| {
-        file(&advice(lines, machine), &Around { log: "x", server: "http://127.0.0.1:1", nginx_saw_departures: false })
+        file(
+            &advice(lines, machine),
+            &Around { log: "x", server: "http://127.0.0.1:1", nginx_saw_departures: false },
+        )
     };
     let lines = Station::of(4).log(&minutes(&CROWD, &SHOP));
     let knee = text(&lines, Machine { workers: Some(8), cores: Some(4) });

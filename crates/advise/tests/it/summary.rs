@@ -125,7 +125,10 @@ fn a_log_that_says_little_says_so() {
         assert!(all.contains(word), "{word}: {all}");
     }
     assert!(!advice.workload.is_known());
-    let text = file(&advice, &Around { log: "x\ny", server: "http://127.0.0.1:1", nginx_saw_departures: false });
+    let text = file(
+        &advice,
+        &Around { log: "x\ny", server: "http://127.0.0.1:1", nginx_saw_departures: false },
+    );
     assert!(text.contains("from x\\ny:") && !text.contains("\nutility"), "{text}");
 }
 
@@ -218,7 +221,10 @@ fn a_patience_that_is_clamped_says_so() {
             add(&mut summary, &line);
         }
         let advice = summary.advice();
-        let text = file(&advice, &Around { log: "x", server: "http://127.0.0.1:1", nginx_saw_departures: false });
+        let text = file(
+            &advice,
+            &Around { log: "x", server: "http://127.0.0.1:1", nginx_saw_departures: false },
+        );
         assert!(text.contains(&format!("patience = {written}")), "{text}");
         assert_eq!(text.contains("The scheduler takes a patience"), is_clamped, "{text}");
         let is_noted = advice.notes.iter().any(|note| note.contains("was clamped"));
@@ -290,7 +296,10 @@ fn an_application_of_php_or_behind_nginx_is_said_not_to_notice_departures() {
             let at = f64::from(second);
             add(&mut summary, &Line { at, what, client: 7, end, service: Some(0.1) });
         }
-        file(&summary.advice(), &Around { log: "x", server: "http://127.0.0.1:1", nginx_saw_departures })
+        file(
+            &summary.advice(),
+            &Around { log: "x", server: "http://127.0.0.1:1", nginx_saw_departures },
+        )
     };
     let (key, comment) = ("\ndepartures = \"unnoticed\"\n", "\n# departures = \"unnoticed\"\n");
     let php = of(&[("GET /a.php?b=1", 200), ("GET /index.php/c", 200), ("GET /", 200)], false);
@@ -324,7 +333,10 @@ fn several_hosts_are_named_in_the_notes_and_in_the_file() {
             });
         }
         let advice = summary.advice();
-        let text = file(&advice, &Around { log: "x", server: "http://127.0.0.1:1", nginx_saw_departures: false });
+        let text = file(
+            &advice,
+            &Around { log: "x", server: "http://127.0.0.1:1", nginx_saw_departures: false },
+        );
         (advice.notes.join("\n"), text)
     };
     let (notes, text) = of(&[Some("a.example"), Some("b.example"), Some("www.A.example:443")]);
@@ -382,7 +394,10 @@ fn an_order_that_is_redirected_is_told_from_a_form_that_is_shown_again() {
             }
         }
         let advice = summary.advice();
-        let text = file(&advice, &Around { log: "x", server: "http://127.0.0.1:1", nginx_saw_departures: false });
+        let text = file(
+            &advice,
+            &Around { log: "x", server: "http://127.0.0.1:1", nginx_saw_departures: false },
+        );
         (advice.orders, worth(&advice, Role::Home), text)
     };
     let key = "\nsuccess = [\"status 302\", \"status 303\"]\n";

@@ -27,7 +27,7 @@ fn only(problems: &Problems) -> &Problem {
 }
 
 /// Configurations with mistakes, each after a line `#: CODE`, which can have further words.
-const MISTAKES: &str = include_str!("golden/mistakes.toml");
+const MISTAKES: &str = include_str!("../golden/mistakes.toml");
 
 /// Codes that no case of [`MISTAKES`] has, and why.
 const WITHOUT_CASE: [(&str, &str); 2] = [
@@ -63,7 +63,7 @@ fn each_mistake_has_the_messages_of_the_golden_file() {
         words = given.strip_prefix("#: ").unwrap_or(words);
         assert_eq!(given, expected, "{words}");
     }
-    let help = "cargo test -p bywash-config --test mistakes -- --ignored writes the golden file";
+    let help = "cargo test -p bywash-config --test it -- --ignored writes the golden file";
     assert_eq!(given.lines().count(), expected.lines().count(), "{help}");
 }
 
