@@ -33,7 +33,7 @@ mod history;
 mod latencies;
 mod row;
 
-pub use columns::{ClassColumns, Columns, Outcomes, Shadow};
+pub use columns::{ClassColumns, Columns, OutcomeCounts, Outcomes, Shadow};
 pub use counts::{ClassCounts, Gauges, Reading, Shadowed};
 pub use history::{History, MINUTES, MOST_NAMES, Range, SECONDS};
 pub use latencies::{BUCKETS, Latencies, bucket};

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use bywash_api::{Elephant, OutcomeCounts};
+use bywash_api::Elephant;
+use bywash_history::OutcomeCounts;
 use bywash_terminal::Table;
 use serde::Serialize;
 

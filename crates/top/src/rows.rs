@@ -6,8 +6,7 @@
 
 use std::collections::VecDeque;
 
-use bywash_api::OutcomeCounts;
-use bywash_history::{ClassColumns, Columns, Outcomes};
+use bywash_history::{ClassColumns, Columns, OutcomeCounts, Outcomes};
 
 use super::sums::{Sums, Times, add, response_time};
 

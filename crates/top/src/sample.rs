@@ -59,7 +59,7 @@ pub(super) fn answers() -> Answers {
     let class = |name, tier, mode, percent, waiting, utility| {
         json!({
             "name": name, "tier": tier, "mode": mode, "percent": percent, "utility": utility, "patience_ms": null,
-            "waiting": waiting, "outcomes": bywash_api::OutcomeCounts::default()
+            "waiting": waiting, "outcomes": bywash_history::OutcomeCounts::default()
         })
     };
     let none = json!({ "name": "fixed", "parameters": {} });

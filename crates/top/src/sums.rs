@@ -1,6 +1,6 @@
 //! Sums over a window, and its response times.
 
-use bywash_api::OutcomeCounts;
+use bywash_history::OutcomeCounts;
 
 /// The halvings in the search for a response time: they find one of up to a second to within 4 µs.
 const HALVINGS: usize = 18;
