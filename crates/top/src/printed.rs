@@ -50,8 +50,8 @@ struct ClassDocument<'m> {
     refused_share: Option<f64>,
     terminated_share: Option<f64>,
     upstream_error_share: Option<f64>,
-    p50_ms: Option<f64>,
-    p99_ms: Option<f64>,
+    p50_ms: Option<f32>,
+    p99_ms: Option<f32>,
     /// The outcomes in the window.
     outcomes: OutcomeCounts,
 }
