@@ -86,7 +86,7 @@ impl Window {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WindowSums {
     /// The length of the window in seconds. It is shorter than requested if the process has not
-    /// run for that long. It may be longer by about 30 s (`15m`) or 30 minutes (`24h`).
+    /// run for that long. It may be longer, by about 30 s (`15m`) or 30 minutes (`24h`).
     pub length_s: f64,
     /// All requests.
     pub all: Sums,
