@@ -4,6 +4,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { useDocument } from './document';
 import { rows, tick } from './live';
 import { Rows } from './rows';
+import type { Columns } from './shapes';
 import { use } from './signal';
 import { inSlices } from './slices';
 
@@ -23,7 +24,8 @@ export function useCourse(range: Range): { rows: Rows; version: number } {
     useEffect(() => {
         if (!read.value || read.value === seen) return;
         const { value } = read;
-        void inSlices(day.renewing(value)).then(() => setSeen(value));
+        // Without `window`, the document has rows.
+        void inSlices(day.renewing(value as Columns)).then(() => setSeen(value));
     }, [read.value]);
     return isDay ? { rows: day, version: day.version } : { rows, version: seconds };
 }

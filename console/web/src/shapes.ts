@@ -44,6 +44,7 @@ export type Status = Shapes['Status'];
 export type Trial = Shapes['Trial'];
 export type Undo = Shapes['Undo'];
 export type Use = Shapes['Use'];
+export type WindowSums = Shapes['WindowSums'];
 
 export type OutcomeName = keyof Shapes['Outcomes'];
 export type ShadowName = keyof Shapes['Shadow'];

@@ -1,15 +1,19 @@
-// Sums over a window: the counts of its rows added up, and its response times from those of its
-// seconds.
+// Sums over a window: the counts of its rows added up, or the sums of a class as the gateway
+// returns them, with its response times.
 import type { ClassRows, Rows } from './rows';
 import { OUTCOME_NAMES, SHADOW_NAMES } from './rows';
-import type { OutcomeName, ShadowName } from './shapes';
+import type { OutcomeName, ShadowName, WindowSums } from './shapes';
 
-export interface Sums {
+/** The requests that ended in a window. */
+export interface Outcomes {
     /** The length of the window. */
     seconds: number;
     outcomes: Record<OutcomeName, number>;
-    shadow: Record<ShadowName, number>;
     ended: number;
+}
+
+export interface Sums extends Outcomes {
+    shadow: Record<ShadowName, number>;
     /** The number of orphaned requests that never ran. */
     leftWaiting: number;
     usefulMs: number;
@@ -29,19 +33,42 @@ export const WINDOW_TEXT: Record<WindowName, string> = {
 export const windowNamed = (name: string | undefined): WindowName =>
     name !== undefined && name in WINDOWS ? (name as WindowName) : '60s';
 
+const named = <N extends string>(names: readonly N[], value: (name: N) => number): Record<N, number> =>
+    Object.fromEntries(names.map(name => [name, value(name)])) as Record<N, number>;
+
+const endedOf = (outcomes: Record<OutcomeName, number>): number =>
+    OUTCOME_NAMES.reduce((sum, name) => sum + outcomes[name], 0);
+
 export function sums(rows: Rows, of: ClassRows | undefined, from: number, to = rows.length): Sums {
-    const named = <N extends string>(names: readonly N[], sum: (name: N) => number): Record<N, number> =>
-        Object.fromEntries(names.map(name => [name, of ? sum(name) : 0])) as Record<N, number>;
-    const outcomes = named(OUTCOME_NAMES, name => of!.sum(name, from, to));
+    const outcomes = named(OUTCOME_NAMES, name => of?.sum(name, from, to) ?? 0);
     return {
         seconds: rows.seconds(from, to),
         outcomes,
-        shadow: named(SHADOW_NAMES, name => of!.sum(`shadow_${name}`, from, to)),
-        ended: OUTCOME_NAMES.reduce((sum, name) => sum + outcomes[name], 0),
+        shadow: named(SHADOW_NAMES, name => of?.sum(`shadow_${name}`, from, to) ?? 0),
+        ended: endedOf(outcomes),
         leftWaiting: of?.sum('left_waiting', from, to) ?? 0,
         usefulMs: of?.sum('useful_ms', from, to) ?? 0,
         wastedMs: of?.sum('wasted_ms', from, to) ?? 0,
         earned: of?.sum('earned', from, to) ?? 0,
+    };
+}
+
+/** The sums of a class as the gateway returns them. A time is undefined if nothing was answered. */
+export interface ClassSums extends Outcomes {
+    p50: number | undefined;
+    p99: number | undefined;
+}
+
+/** Returns the sums of a class. They are zero if no request of it ended. */
+export function classSums(window: WindowSums | undefined, name: string): ClassSums {
+    const of = window?.classes.find(one => one.name === name);
+    const outcomes = of?.outcomes ?? named(OUTCOME_NAMES, () => 0);
+    return {
+        seconds: window?.length_s ?? 0,
+        outcomes,
+        ended: endedOf(outcomes),
+        p50: of?.p50_ms ?? undefined,
+        p99: of?.p99_ms ?? undefined,
     };
 }
 
@@ -52,92 +79,8 @@ export const usefulShare = (sums: Sums): number | undefined => {
 };
 
 /** Returns the fraction of the ended requests that had one of these outcomes. */
-export const shareOf = (sums: Sums, names: readonly OutcomeName[]): number | undefined =>
+export const shareOf = (sums: Outcomes, names: readonly OutcomeName[]): number | undefined =>
     sums.ended > 0 ? names.reduce((sum, name) => sum + sums.outcomes[name], 0) / sums.ended : undefined;
 
-export const each = (sums: Sums, names: readonly OutcomeName[]): number =>
+export const each = (sums: Outcomes, names: readonly OutcomeName[]): number =>
     sums.seconds > 0 ? names.reduce((sum, name) => sum + sums.outcomes[name], 0) / sums.seconds : 0;
-
-/** The p50 and p99, if anything was answered. */
-export interface Times {
-    p50: number | undefined;
-    p99: number | undefined;
-}
-
-/**
- * The number of fields of each second: p50, p99, answers per millisecond up to p50, answers per
- * millisecond from there to p99, and the number of answers.
- */
-const FIELDS = 5;
-/** The fields of all seconds. The buffer is reused, because windows are read each second. */
-let scratch = new Float64Array(FIELDS * 1024);
-
-/**
- * Returns the approximate response times of a window, from those of its seconds. Each second gives
- * only its p50, its p99 and the number of its answers. Its distribution is taken to rise linearly
- * from zero to p50 and from there to p99, and no answer is taken to be slower than p99.
- */
-export function responseTimes(of: readonly ClassRows[], from: number, to?: number): Times {
-    const columns = of.map(rows => ({
-        served: rows.column('served'),
-        late: rows.column('late'),
-        p50: rows.column('p50_ms'),
-        p99: rows.column('p99_ms'),
-    }));
-    let [length, all, shortest, longest] = [0, 0, Infinity, 0];
-    for (const { served, late, p50, p99 } of columns) {
-        const end = to ?? served.length;
-        reserve(length + FIELDS * (end - from));
-        for (let at = from; at < end; at += 1) {
-            const count = served[at]! + late[at]!;
-            const [half, most] = [p50[at]!, p99[at]!];
-            if (!(count > 0) || Number.isNaN(half) || Number.isNaN(most)) continue;
-            scratch[length] = half;
-            scratch[length + 1] = most;
-            scratch[length + 2] = half > 0 ? (0.5 * count) / half : 0;
-            scratch[length + 3] = most > half ? (0.49 * count) / (most - half) : 0;
-            scratch[length + 4] = count;
-            length += FIELDS;
-            all += count;
-            if (half < shortest) shortest = half;
-            if (most > longest) longest = most;
-        }
-    }
-    if (all === 0) return { p50: undefined, p99: undefined };
-    const p50 = reaches(0.5 * all, length, shortest, longest);
-    return { p50, p99: reaches(0.99 * all, length, p50, longest) };
-}
-
-function reserve(length: number): void {
-    if (length <= scratch.length) return;
-    const larger = new Float64Array(2 * length);
-    larger.set(scratch);
-    scratch = larger;
-}
-
-/**
- * Returns the time within which `wanted` answers of the seconds in `scratch` were given. It bisects
- * by the geometric mean until the error is at most 1 %.
- */
-function reaches(wanted: number, length: number, low: number, high: number): number {
-    let [below, above] = [Math.max(low, high / 1e6), high];
-    if (within(below, length) >= wanted) return below;
-    while (above > below * 1.01) {
-        const middle = Math.sqrt(below * above);
-        if (within(middle, length) >= wanted) above = middle;
-        else below = middle;
-    }
-    return above;
-}
-
-/** Returns how many answers were given within `ms`. */
-function within(ms: number, length: number): number {
-    let sum = 0;
-    for (let at = 0; at < length; at += FIELDS) {
-        const half = scratch[at]!;
-        if (ms >= scratch[at + 1]!) sum += scratch[at + 4]!;
-        else if (ms < half) sum += ms * scratch[at + 2]!;
-        else sum += scratch[at + 2]! * half + (ms - half) * scratch[at + 3]!;
-    }
-    return sum;
-}

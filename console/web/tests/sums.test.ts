@@ -3,7 +3,8 @@ import { test } from 'node:test';
 import { buckets } from '../src/buckets';
 import { Rows } from '../src/rows';
 import { savedBy, savedByAll } from '../src/saved/estimate';
-import { each, responseTimes, shareOf, sums, usefulShare } from '../src/sums';
+import type { WindowSums } from '../src/shapes';
+import { classSums, each, shareOf, sums, usefulShare } from '../src/sums';
 import { columns, range } from './columns';
 
 const rows = new Rows(10);
@@ -18,8 +19,6 @@ rows.append(
                 left_waiting: [0, 0, 0, 2],
                 useful_ms: [0, 0, 30, 10],
                 wasted_ms: [0, 0, 0, 10],
-                p50_ms: [1, 1, 10, 20],
-                p99_ms: [1, 1, 100, 20],
             },
         },
     }),
@@ -42,18 +41,18 @@ test('where nobody worked no share is known', () => {
     assert.equal(shareOf(none, ['served']), undefined);
 });
 
-test('the response time of one second is what that second says', () => {
-    const near = (of: number | undefined, wanted: number): void =>
-        assert.ok(Math.abs((of ?? NaN) - wanted) < 0.01 * wanted, `${of} for ${wanted}`);
-    near(responseTimes([a], 2, 3).p50, 10);
-    near(responseTimes([a], 2, 3).p99, 100);
-    near(responseTimes([a], 3, 4).p99, 20);
-    assert.equal(responseTimes([], 0).p50, undefined);
-});
-
-test('the response time of several seconds is between theirs, and counts requests', () => {
-    const half = responseTimes([a], 2).p50 ?? NaN;
-    assert.ok(half > 10 && half < 20, `${half}`);
+test('a class has the sums that the gateway returns, and zeros if it is not among them', () => {
+    const none = { shed: 0, throttled: 0, expired: 0, terminated: 0, orphaned: 0, upstream_error: 0 };
+    const outcomes = { served: 30, late: 10, ...none };
+    const of = { outcomes, useful_ms: 300, wasted_ms: 100, p50_ms: 12.5, p99_ms: null };
+    const window: WindowSums = { length_s: 10, all: of, classes: [{ name: 'a', ...of }] };
+    const { seconds, ended, p50, p99 } = classSums(window, 'a');
+    assert.deepEqual([seconds, ended, p50, p99], [10, 40, 12.5, undefined]);
+    assert.equal(each(classSums(window, 'a'), ['late']), 1);
+    assert.equal(shareOf(classSums(window, 'a'), ['served']), 0.75);
+    const silent = classSums(window, 'b');
+    assert.deepEqual([silent.seconds, silent.ended, silent.p50], [10, 0, undefined]);
+    assert.equal(each(classSums(undefined, 'a'), ['served']), 0);
 });
 
 test('work that was not begun is what never ran, times the mean of its class', () => {

@@ -44,6 +44,6 @@ pub use requests::{Explained, Life, Request, Requests};
 pub use routes::{Access, Body, Route, routes};
 pub use sessions::{ClassLearned, Sessions, SessionsEvicted, SignalsSeen};
 pub use status::{
-    ClassStatus, CookieStatus, MemoryStatus, OutcomeCounts, PolicyInForce, Revisions, ServerStatus,
+    ClassStatus, CookieStatus, MemoryStatus, PolicyInForce, Revisions, ServerStatus,
     SessionCookieStatus, StandingCounts, Status,
 };

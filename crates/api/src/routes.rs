@@ -1,8 +1,8 @@
 //! The table of all operations of the admin listener. The `OpenAPI` document is generated from it,
 //! and tests compare the gateway's responses with it.
 
-use bywash_history::Columns;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use bywash_history::{Columns, WindowSums};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::{
     Answers, Ask, Audit, Decision, Elephant, Elephants, Evidence, Explained, Exported, Kinds,
@@ -99,6 +99,12 @@ fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()
 }
 
+/// Returns the schema of `/v1/history`: rows, or the sums of a window.
+fn history(generator: &mut SchemaGenerator) -> Schema {
+    let (rows, window) = (of::<Columns>(generator), of::<WindowSums>(generator));
+    json_schema!({ "oneOf": [rows, window] })
+}
+
 const TEXT: Body = Body::Other("text/plain");
 const DECIDED: Body = Body::Json(of::<Elephant>);
 const DECISION: Body = Body::Json(of::<Decision>);
@@ -165,13 +171,14 @@ static ROUTES: &[Route] = &[
     get("/v1/status", Body::Json(of::<Status>), "Returns the state of the gateway."),
     get(
         "/v1/history",
-        Body::Json(of::<Columns>),
+        Body::Json(history),
         "Returns the outcomes of requests: the last 15 minutes second by second, or the last day \
-         minute by minute.",
+         minute by minute; with `window`, sums and response times of a window.",
     )
     .query(&[
         ("range", "15m or 24h; 15m if absent"),
         ("from", "Only rows with this number or a later one"),
+        ("window", "10s, 60s, 15m or 24h: WindowSums instead of rows. Excludes `range` and `from`"),
     ]),
     get(
         "/v1/events",

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use bywash_history::OutcomeCounts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -197,25 +198,4 @@ pub struct StandingCounts {
     pub in_progress: u64,
     /// Requests of sessions that are not known.
     pub new: u64,
-}
-
-/// The number of requests by outcome.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct OutcomeCounts {
-    /// Requests that were answered in time.
-    pub served: u64,
-    /// Requests that were answered after their client's patience had ended.
-    pub late: u64,
-    /// Requests that were rejected before they ran.
-    pub shed: u64,
-    /// Requests that an elephant's rule rejected.
-    pub throttled: u64,
-    /// Requests that waited longer than allowed.
-    pub expired: u64,
-    /// Requests that were stopped while they ran, because they had run too long.
-    pub terminated: u64,
-    /// Requests whose clients left.
-    pub orphaned: u64,
-    /// Requests that the upstream failed.
-    pub upstream_error: u64,
 }

@@ -1,7 +1,7 @@
 //! Rows in the form in which they are returned and stored: a list per quantity, so that each name
 //! occurs once.
 
-use bywash_engine::Status;
+use bywash_engine::{Outcome, Status};
 use bywash_units::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -94,6 +94,27 @@ pub struct Outcomes {
     pub upstream_error: Vec<u32>,
 }
 
+/// The number of requests by outcome.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OutcomeCounts {
+    /// Requests that were answered in time.
+    pub served: u64,
+    /// Requests that were answered after their client's patience had ended.
+    pub late: u64,
+    /// Requests that were rejected before they ran.
+    pub shed: u64,
+    /// Requests that an elephant's rule rejected.
+    pub throttled: u64,
+    /// Requests that waited longer than allowed.
+    pub expired: u64,
+    /// Requests that were stopped while they ran, because they had run too long.
+    pub terminated: u64,
+    /// Requests whose clients left.
+    pub orphaned: u64,
+    /// Requests that the upstream failed.
+    pub upstream_error: u64,
+}
+
 /// The number of requests that were only observed, by what enforcing would have done with them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Shadow {
@@ -120,6 +141,14 @@ impl Outcomes {
             &mut self.orphaned,
             &mut self.upstream_error,
         ]
+    }
+}
+
+impl OutcomeCounts {
+    /// Creates counts from those in the order of `Outcome::ALL`.
+    pub const fn of(counts: [u64; Outcome::ALL.len()]) -> Self {
+        let [served, late, shed, throttled, expired, terminated, orphaned, upstream_error] = counts;
+        Self { served, late, shed, throttled, expired, terminated, orphaned, upstream_error }
     }
 }
 

@@ -56,6 +56,30 @@ pub struct ClassCounts {
     pub may_run: Option<Span>,
 }
 
+impl ClassCounts {
+    /// Returns the counts since `before`, which is `None` if they began at zero. The values of now,
+    /// `waiting` and `may_run`, stay.
+    pub(crate) fn since(&self, before: Option<&Self>) -> Self {
+        let Some(before) = before else { return self.clone() };
+        Self {
+            name: Arc::clone(&self.name),
+            outcomes: differences(&self.outcomes, &before.outcomes),
+            shadow: differences(&self.shadow, &before.shadow),
+            left_waiting: self.left_waiting.saturating_sub(before.left_waiting),
+            useful: self.useful.saturating_sub(before.useful),
+            wasted: self.wasted.saturating_sub(before.wasted),
+            earned: self.earned - before.earned,
+            latencies: self.latencies.since(&before.latencies),
+            waiting: self.waiting,
+            may_run: self.may_run,
+        }
+    }
+}
+
+fn differences<const N: usize>(now: &[u64; N], before: &[u64; N]) -> [u64; N] {
+    core::array::from_fn(|at| now[at].saturating_sub(before[at]))
+}
+
 /// The effect that enforcing would have had on a request that was only observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shadowed {

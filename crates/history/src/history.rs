@@ -1,4 +1,4 @@
-//! The rows of the last 15 minutes and of the last day.
+//! The rows of the last 15 minutes and of the last day, and the sums of windows.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use bywash_units::Span;
 use crate::columns::Columns;
 use crate::counts::{ClassCounts, Gauges, Reading};
 use crate::row::Row;
+use crate::window::{Snapshots, Window, WindowSums};
 
 /// The number of rows of a second that are kept: 15 minutes.
 pub const SECONDS: usize = 15 * 60;
@@ -34,9 +35,10 @@ pub struct History {
     names: Names,
     seconds: Ring,
     minutes: Ring,
-    last: Option<Reading>,
+    last: Option<Arc<Reading>>,
     /// The reading at the beginning of the current minute.
-    minute: Option<Reading>,
+    minute: Option<Arc<Reading>>,
+    snapshots: Snapshots,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -57,13 +59,14 @@ impl Default for History {
             minutes: Ring::new(MINUTES),
             last: None,
             minute: None,
+            snapshots: Snapshots::default(),
         }
     }
 }
 
 impl History {
     /// Continues from the rows that [`History::columns`] returned for an earlier history, as far as
-    /// they can be read.
+    /// they can be read. Windows begin again, because the counts of this process begin at zero.
     pub fn restored(seconds: Columns, minutes: Columns) -> Self {
         let mut history = Self::default();
         let names = &mut history.names;
@@ -85,22 +88,31 @@ impl History {
         if self.last.as_ref().is_some_and(|last| last.passed >= reading.passed) {
             return;
         }
+        let reading = Arc::new(reading);
         let mut name = |class: &ClassCounts| self.names.number(&class.name);
-        let row = Row::between(self.last.as_ref(), &reading, &mut name);
+        let row = Row::between(self.last.as_deref(), &reading, &mut name);
         self.seconds.push(row);
         let begun = self.minute.as_ref().map_or(Span::ZERO, |minute| minute.passed);
         if reading.passed >= begun + MINUTE {
-            let mut row = Row::between(self.minute.as_ref(), &reading, &mut name);
+            let mut row = Row::between(self.minute.as_deref(), &reading, &mut name);
             row.gauges = self.seconds.over(row.lasted, row.gauges);
             self.minutes.push(row);
-            self.minute = Some(reading.clone());
+            self.minute = Some(Arc::clone(&reading));
         }
+        self.snapshots.push(&reading);
         self.last = Some(reading);
     }
 
     /// Returns the last second.
     pub fn newest(&self) -> Columns {
         self.columns(Range::Seconds, self.seconds.next.saturating_sub(1))
+    }
+
+    /// Returns the sums of the window that ends with the last reading; nothing before the first.
+    pub fn window(&self, window: Window) -> WindowSums {
+        self.last.as_deref().map_or_else(WindowSums::default, |last| {
+            WindowSums::between(self.snapshots.beginning(window, last.passed), last)
+        })
     }
 
     /// Returns the rows of a range whose number is at least `from`.

@@ -61,6 +61,13 @@ impl Latencies {
         Self::of(|bucket| self.0[bucket].wrapping_sub(before.0[bucket]))
     }
 
+    /// Adds counts to these.
+    pub(crate) fn add(&mut self, more: &Self) {
+        for (sum, count) in self.0.iter_mut().zip(more.0.iter()) {
+            *sum = sum.saturating_add(*count);
+        }
+    }
+
     /// Returns the time in milliseconds that this share of responses took at most; `None` if there
     /// are no responses.
     pub fn percentile(&self, share: f64) -> Option<f32> {

@@ -9,8 +9,12 @@
 //!
 //! At most [`SECONDS`] and [`MINUTES`] rows are kept, and in each only the classes in which
 //! something happened, at 92 bytes each. A site with 64 classes that are all busy all day takes 14
-//! MB, a site with eight takes 1.7 MB. Class names are kept once, and at most [`MOST_NAMES`] of
-//! them: for further classes nothing is kept.
+//! MB, a site with eight takes 1.7 MB.
+//!
+//! For windows, at most 141 readings are kept, with 960 bytes for each class, busy or not. A site
+//! with 64 classes takes 9 MB, a site with eight takes 1.1 MB.
+//!
+//! Class names are kept once, and at most [`MOST_NAMES`] of them: rows have no further classes.
 //!
 //! # Time
 //!
@@ -19,12 +23,20 @@
 //! reading that comes late makes one row for the whole time since the previous one, and the row
 //! says how long that was.
 //!
+//! # Windows
+//!
+//! [`History::window`] returns the sums and the response times of the last 10 seconds, minute, 15
+//! minutes or day. They are differences between counts, so a percentile is that of the requests in
+//! the window, accurate to a bucket: one part in 16. Rows survive a restart, but readings do not:
+//! after a restart, a window is as long as the process has run.
+//!
 //! # Modules
 //!
 //! - `latencies` counts response times in buckets.
 //! - `counts` is the input, `row` the difference between two readings, `columns` the form in which
 //!   rows are returned and stored.
-//! - `history` keeps the rows.
+//! - `window` is the difference between readings that are further apart.
+//! - `history` keeps the rows, and the readings for windows.
 #![forbid(unsafe_code)]
 
 mod columns;
@@ -32,8 +44,10 @@ mod counts;
 mod history;
 mod latencies;
 mod row;
+mod window;
 
-pub use columns::{ClassColumns, Columns, Outcomes, Shadow};
+pub use columns::{ClassColumns, Columns, OutcomeCounts, Outcomes, Shadow};
 pub use counts::{ClassCounts, Gauges, Reading, Shadowed};
 pub use history::{History, MINUTES, MOST_NAMES, Range, SECONDS};
 pub use latencies::{BUCKETS, Latencies, bucket};
+pub use window::{ClassSums, Sums, Window, WindowSums};

@@ -39,26 +39,18 @@ const _: () = assert!(size_of::<(u8, ClassRow)>() == 92, "see the bounds in lib.
 impl ClassRow {
     /// Returns the difference between two readings. `before` is `None` if the counts began at zero.
     fn between(before: Option<&ClassCounts>, now: &ClassCounts) -> Self {
-        let latencies = match before {
-            Some(before) => now.latencies.since(&before.latencies),
-            None => now.latencies.clone(),
-        };
-        let was = |of: fn(&ClassCounts) -> u64| before.map_or(0, of);
+        let since = now.since(before);
         Self {
-            outcomes: core::array::from_fn(|at| {
-                less(now.outcomes[at], before.map_or(0, |before| before.outcomes[at]))
-            }),
-            shadow: core::array::from_fn(|at| {
-                less(now.shadow[at], before.map_or(0, |before| before.shadow[at]))
-            }),
-            left_waiting: less(now.left_waiting, was(|counts| counts.left_waiting)),
-            useful: less(now.useful, was(|counts| counts.useful)),
-            wasted: less(now.wasted, was(|counts| counts.wasted)),
-            earned: (now.earned - before.map_or(0.0, |before| before.earned)) as f32,
-            waiting: now.waiting,
+            outcomes: since.outcomes.map(narrow),
+            shadow: since.shadow.map(narrow),
+            left_waiting: narrow(since.left_waiting),
+            useful: narrow(since.useful),
+            wasted: narrow(since.wasted),
+            earned: since.earned as f32,
+            waiting: since.waiting,
             may_run: 0,
-            p50: latencies.percentile(0.5),
-            p99: latencies.percentile(0.99),
+            p50: since.latencies.percentile(0.5),
+            p99: since.latencies.percentile(0.99),
         }
     }
 
@@ -67,8 +59,9 @@ impl ClassRow {
     }
 }
 
-fn less(now: u64, before: u64) -> u32 {
-    u32::try_from(now.saturating_sub(before)).unwrap_or(u32::MAX)
+/// Returns the count, or the largest number of a row.
+fn narrow(count: u64) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 impl Row {

@@ -1,8 +1,9 @@
-//! Tests of the rows that are kept of readings, and for how long.
+//! Tests of the rows that are kept of readings, and for how long; and of the sums of windows.
 
 use bywash_engine::Status;
 use bywash_history::{
     ClassCounts, Columns, Gauges, History, Latencies, MINUTES, MOST_NAMES, Range, Reading, SECONDS,
+    Sums, Window, WindowSums, bucket,
 };
 use bywash_units::Span;
 
@@ -13,19 +14,7 @@ struct Counter {
 
 impl Counter {
     fn new(classes: &[&str]) -> Self {
-        let class = |name: &&str| ClassCounts {
-            name: (*name).into(),
-            outcomes: [0; 8],
-            shadow: [0; 4],
-            left_waiting: 0,
-            useful: 0,
-            wasted: 0,
-            earned: 0.0,
-            latencies: Latencies::default(),
-            waiting: 0,
-            may_run: None,
-        };
-        let classes = classes.iter().map(class).collect();
+        let classes = classes.iter().map(|name| class(name)).collect();
         let at = 1_800_000_000_000;
         Self { reading: Reading { at, passed: Span::ZERO, gauges: Gauges::default(), classes } }
     }
@@ -42,6 +31,22 @@ impl Counter {
         self.reading.at += 1000;
         self.reading.passed += Span::from_secs(1);
         self.reading.clone()
+    }
+}
+
+/// Returns a class whose counts are zero.
+fn class(name: &str) -> ClassCounts {
+    ClassCounts {
+        name: name.into(),
+        outcomes: [0; 8],
+        shadow: [0; 4],
+        left_waiting: 0,
+        useful: 0,
+        wasted: 0,
+        earned: 0.0,
+        latencies: Latencies::default(),
+        waiting: 0,
+        may_run: None,
     }
 }
 
@@ -179,4 +184,129 @@ fn what_cannot_be_read_is_as_if_there_were_nothing() {
         assert!(seconds(&next).number.is_empty());
         assert_eq!(next.columns(Range::Minutes, 0).number, [0, 1, 2]);
     }
+}
+
+/// Returns the sums of a class in a window.
+fn of_class(window: &WindowSums, name: &str) -> Sums {
+    window.classes.iter().find(|class| class.name == name).map(|class| class.sums).unwrap()
+}
+
+/// Returns the length of a window in whole seconds.
+fn length(window: &WindowSums) -> u64 {
+    window.length_s.round() as u64
+}
+
+/// Checks a window against the requests of the last seconds; each second had one, in the class
+/// `even` or `odd`.
+fn compare(window: &WindowSums, requests: &[Span]) {
+    let seconds = length(window);
+    let from = requests.len() - seconds as usize;
+    let mut counted = [(); 3].map(|()| Latencies::default());
+    for (at, took) in requests.iter().enumerate().skip(from) {
+        counted[at % 2].count(*took);
+        counted[2].count(*took);
+    }
+    let sums = [of_class(window, "even"), of_class(window, "odd"), window.all];
+    for (sums, counted) in sums.iter().zip(&counted) {
+        assert_eq!(sums.p50_ms, counted.percentile(0.5), "of {seconds} s");
+        assert_eq!(sums.p99_ms, counted.percentile(0.99), "of {seconds} s");
+    }
+    assert_eq!(window.all.outcomes.served, seconds);
+    let useful: u64 = requests[from..].iter().map(|took| took.as_millis()).sum();
+    assert_eq!((window.all.useful_ms, window.all.wasted_ms), (useful, 0));
+}
+
+#[test]
+fn a_window_has_the_sums_and_percentiles_of_its_requests_and_of_no_others() {
+    let (mut counter, mut history) = (Counter::new(&["even", "odd"]), History::default());
+    let (mut requests, mut random) = (Vec::new(), 1_u64);
+    for second in 0..26 * 3600 {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        // Requests take up to a second, and get slower from hour to hour.
+        let took = Span::from_millis((random >> 33) % 1000 + second / 60);
+        requests.push(took);
+        counter.served(second as usize % 2, 1, took);
+        history.read(counter.read());
+        // After some seconds, some minutes, some hours, and a day.
+        if [7, 11, 200, 1234, 7000, 26 * 3600 - 1].contains(&second) {
+            let passed = second as f64 + 1.0;
+            let spans = [(10.0, 0.0), (60.0, 0.0), (900.0, 30.0), (86_400.0, 1800.0)];
+            for (window, (least, more)) in Window::ALL.into_iter().zip(spans) {
+                let window = history.window(window);
+                let [shortest, longest] = [least, least + more].map(|most| passed.min(most));
+                assert!((shortest..=longest).contains(&window.length_s), "{}", window.length_s);
+                compare(&window, &requests);
+            }
+        }
+    }
+}
+
+#[test]
+fn buckets_may_wrap_in_a_window() {
+    let (mut counter, mut history) = (Counter::new(&["browse"]), History::default());
+    counter.reading.classes[0].latencies = Latencies::of(|_| u32::MAX);
+    (0..20).for_each(|_| history.read(counter.read()));
+    counter.served(0, 3, Span::from_millis(20));
+    history.read(counter.read());
+    let counted = bucket(Span::from_millis(20));
+    let expected = Latencies::of(|at| if at == counted { 3 } else { 0 });
+    let window = history.window(Window::TenSeconds);
+    assert_eq!(window.all.p50_ms, expected.percentile(0.5));
+    assert_eq!(of_class(&window, "browse"), window.all);
+}
+
+#[test]
+fn a_window_begins_again_in_the_next_process() {
+    let (mut counter, mut history) = (Counter::new(&["browse"]), History::default());
+    counter.served(0, 9, Span::from_secs(5));
+    (0..90).for_each(|_| history.read(counter.read()));
+    let kept = |range| history.columns(range, 0);
+    let mut next = History::restored(kept(Range::Seconds), kept(Range::Minutes));
+    assert_eq!(next.window(Window::Minute), WindowSums::default());
+    let mut counter = Counter::new(&["browse"]);
+    counter.served(0, 2, Span::from_millis(20));
+    (0..3).for_each(|_| next.read(counter.read()));
+    let window = next.window(Window::Minute);
+    assert_eq!((length(&window), window.all.outcomes.served), (3, 2));
+    assert!(window.all.p99_ms < Some(30.0), "{window:?}");
+}
+
+#[test]
+fn a_window_in_which_a_reading_came_late_is_longer() {
+    let (mut counter, mut history) = (Counter::new(&["browse"]), History::default());
+    (0..20).for_each(|_| history.read(counter.read()));
+    counter.served(0, 7, Span::from_millis(20));
+    (0..299).for_each(|_| drop(counter.read()));
+    history.read(counter.read());
+    let window = history.window(Window::TenSeconds);
+    assert_eq!((length(&window), window.all.outcomes.served), (300, 7));
+    (0..10).for_each(|_| history.read(counter.read()));
+    let window = history.window(Window::TenSeconds);
+    assert_eq!((length(&window), window.all.outcomes.served), (10, 0));
+    assert_eq!((window.all.p50_ms, window.classes.len()), (None, 0));
+}
+
+#[test]
+fn the_counts_of_a_class_that_appears_later_began_at_zero() {
+    let (mut counter, mut history) = (Counter::new(&["browse"]), History::default());
+    (0..30).for_each(|_| history.read(counter.read()));
+    counter.reading.classes.push(class("pay"));
+    counter.served(1, 5, Span::from_millis(20));
+    counter.reading.classes[1].outcomes[2] = 1;
+    counter.reading.classes[1].wasted = 40;
+    history.read(counter.read());
+    let pay = of_class(&history.window(Window::TenSeconds), "pay");
+    assert_eq!((pay.outcomes.served, pay.outcomes.shed), (5, 1));
+    assert_eq!((pay.useful_ms, pay.wasted_ms), (100, 40));
+    assert!(pay.p50_ms.is_some());
+}
+
+#[test]
+fn sums_of_a_window_are_read_as_they_were_written() {
+    let (mut counter, mut history) = (Counter::new(&["browse", "pay"]), History::default());
+    counter.served(1, 2, Span::from_millis(20));
+    history.read(counter.read());
+    let window = history.window(Window::Day);
+    let text = serde_json::to_string(&window).unwrap();
+    assert_eq!(serde_json::from_str::<WindowSums>(&text).unwrap(), window, "{text}");
 }

@@ -57,6 +57,15 @@ impl Window {
         }
     }
 
+    /// Returns the value of the option, which is that of `window` in the API too.
+    pub(crate) const fn value(self) -> &'static str {
+        match self {
+            Self::Ten => "10s",
+            Self::Minute => "60s",
+            Self::Quarter => "15m",
+        }
+    }
+
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Ten => "10 s",

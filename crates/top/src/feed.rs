@@ -1,8 +1,8 @@
 //! Queries the gateway on a thread of its own, so that a gateway that answers late or not at all
 //! does not keep the user from quitting.
 //!
-//! The status and the new rows of the history are fetched once a second. Other answers change
-//! seldom, and are fetched only when their revision changes.
+//! The status, the sums of the window and the new rows of the history are fetched once a second.
+//! Other answers change seldom, and are fetched only when their revision changes.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -13,12 +13,13 @@ use bywash_command::Failure;
 use bywash_command::which::Which;
 use bywash_command::{admin_client, elephant_text, request_text};
 use bywash_control::Note;
-use bywash_history::Columns;
+use bywash_history::{Columns, WindowSums};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::ask::{ConfirmedDecision, Verb};
 use super::model::View;
+use crate::args::Window;
 
 const EVERY: Duration = Duration::from_secs(1);
 
@@ -27,6 +28,8 @@ const EVERY: Duration = Duration::from_secs(1);
 pub(super) enum FeedCommand {
     /// Show this table from now on.
     Look(View),
+    /// Show the window after the present one from now on.
+    NextWindow,
     /// Pause or resume the regular queries.
     Pause(bool),
     /// Explain the decision about the request with this ID.
@@ -45,6 +48,8 @@ pub(super) enum FeedCommand {
 #[derive(Debug)]
 pub(super) enum Update {
     Answers(Box<Answers>),
+    /// The sums of the window that is shown from now on.
+    Window(Window, WindowSums),
     /// No gateway answers, or its answer is not valid.
     Silence(String),
     /// A text to read, under a title.
@@ -60,6 +65,9 @@ pub(super) enum Update {
 #[derive(Clone, Debug)]
 pub(super) struct Answers {
     pub(super) status: Status,
+    pub(super) window: Window,
+    /// The sums of that window.
+    pub(super) sums: WindowSums,
     /// The new rows.
     pub(super) rows: Columns,
     /// Whether the rows are all that there are, because another gateway answers now.
@@ -75,6 +83,7 @@ pub(super) struct Feed {
     which: Which,
     by: String,
     view: View,
+    window: Window,
     seen: Seen,
     /// The time of the next regular queries.
     due: Instant,
@@ -102,11 +111,12 @@ impl Seen {
 }
 
 impl Feed {
-    pub(super) fn new(which: Which, by: String) -> Self {
+    pub(super) fn new(which: Which, by: String, window: Window) -> Self {
         Self {
             which,
             by,
             view: View::Classes,
+            window,
             seen: Seen::default(),
             due: Instant::now(),
             paused: false,
@@ -148,6 +158,7 @@ impl Feed {
         let status: Status = self.get("/v1/status")?;
         let anew = self.seen.is_other(&status);
         let seen = if anew { Seen::default() } else { self.seen };
+        let sums = self.sums(self.window)?;
         let rows: Columns = self.get(&format!("/v1/history?range=15m&from={}", seen.next))?;
         let now = status.revisions;
         let elephants = self.get_if(seen.elephants != Some(now.elephants), "/v1/elephants")?;
@@ -168,7 +179,20 @@ impl Feed {
             audit: notes.as_ref().map_or(seen.audit, |_| Some(now.audit)),
         };
         let (requests, notes) = (requests.map(|all| all.requests), notes.map(|all| all.notes));
-        Ok(Answers { status, rows, anew, elephants, policy, requests, notes })
+        let window = self.window;
+        Ok(Answers { status, window, sums, rows, anew, elephants, policy, requests, notes })
+    }
+
+    fn sums(&self, window: Window) -> Result<WindowSums, Failure> {
+        self.get(&format!("/v1/history?window={}", window.value()))
+    }
+
+    /// Shows the next window if the gateway returns it, also while paused.
+    fn next_window(&mut self) -> Result<Update, Failure> {
+        let next = self.window.next();
+        let sums = self.sums(next)?;
+        self.window = next;
+        Ok(Update::Window(next, sums))
     }
 
     fn get_if<T: DeserializeOwned>(&self, wanted: bool, path: &str) -> Result<Option<T>, Failure> {
@@ -187,6 +211,7 @@ impl Feed {
                 self.due = Instant::now();
                 return None;
             }
+            FeedCommand::NextWindow => self.next_window(),
             FeedCommand::Explain(name) => self.explain(&name),
             FeedCommand::ExplainLast(class) => self.explain_last(&class),
             FeedCommand::Elephant(number) => {

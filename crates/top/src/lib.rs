@@ -1,9 +1,10 @@
 //! `bywash top`: shows on a screen of the terminal, second by second, what a running gateway is
 //! doing, and takes decisions.
 //!
-//! The screen shows what the console shows, computed in the same way, from the same API. `feed`
-//! queries the gateway on a thread of its own. `rows` keeps the last quarter of an hour. `model`
-//! holds what is known and what is selected for display; `lists` makes its tables as `grid`s.
+//! The screen shows what the console shows, from the same API. `feed` queries the gateway on a
+//! thread of its own. `sums` are those of a window, which the gateway returns; `rows` keeps the last
+//! ten seconds, for the state in one word. `model` holds what is known and what is selected for
+//! display; `lists` makes its tables as `grid`s.
 //! `screen` reacts to keys and updates, with `keys`, `text_input`, `ask` and `details`. `view` draws
 //! it. Only this file uses the terminal. Without a terminal, `printed` prints the same.
 #![forbid(unsafe_code)]
@@ -64,9 +65,9 @@ const SHORTEST: Span = Span::from_millis(100);
 /// If no gateway answers, or if its answers cannot be shown.
 pub fn top(args: &Top) -> Result<(), Failure> {
     let by = args.by.clone().unwrap_or_else(operators::user);
-    let mut feed = Feed::new(args.which.clone(), by.clone());
+    let mut feed = Feed::new(args.which.clone(), by.clone(), args.window);
     // Fail before the terminal is switched if no gateway answers.
-    let model = Model::new(feed.look()?, args.window);
+    let model = Model::new(feed.look()?);
     let has_terminal = io::stdout().is_terminal() && io::stdin().is_terminal();
     if args.json || args.count.is_some() || !has_terminal {
         return print(args, feed, model);

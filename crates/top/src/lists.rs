@@ -75,7 +75,7 @@ pub(super) const MEANS: &[(&str, &str)] = &[
     ("ORPHANED", "% whose client left"),
     ("REFUSED", "% shed, expired or throttled"),
     ("TERM, ERR", "% terminated; % with the outcome upstream_error"),
-    ("P50, P99", "response times of answers, approximately"),
+    ("P50, P99", "response times of answers, to one part in 16"),
     ("QUEUE", "requests that wait now, and their part of all waiting requests"),
     ("MODE", "mode, and for which part of the visitors; * marks an override of the file"),
 ];
@@ -101,7 +101,10 @@ fn of_class(Class { of, sums, overridden }: &Class<'_>, waiting: u32) -> Vec<Cel
         let share = sums.share(count);
         Cell::number(share, percent(share))
     };
-    let time = |ms: Option<f64>| Cell::number(ms, ms.map_or(NONE.into(), duration));
+    let time = |ms: Option<f32>| {
+        let ms = ms.map(f64::from);
+        Cell::number(ms, ms.map_or(NONE.into(), duration))
+    };
     let queue = |columns| bar(of.waiting, waiting, columns);
     vec![
         Cell::text(escaped(&of.name)),

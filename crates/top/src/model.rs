@@ -3,6 +3,7 @@
 
 use bywash_api::{ClassPolicy, Elephants, Policy, Request, Status};
 use bywash_control::Note;
+use bywash_history::WindowSums;
 
 use super::feed::Answers;
 use super::grid::{Grid, Sort};
@@ -69,12 +70,14 @@ pub(super) struct Silence {
 #[derive(Debug)]
 pub(super) struct Model {
     pub(super) status: Status,
-    pub(super) rows: Rows,
+    pub(super) window: Window,
+    /// The sums of that window.
+    pub(super) sums: WindowSums,
+    rows: Rows,
     pub(super) elephants: Elephants,
     pub(super) policy: Option<Policy>,
     pub(super) requests: Vec<Request>,
     pub(super) notes: Vec<Note>,
-    pub(super) window: Window,
     pub(super) view: View,
     pub(super) silence: Option<Silence>,
     looks: [Look; 4],
@@ -93,15 +96,16 @@ pub(super) struct Whole {
 }
 
 impl Model {
-    pub(super) fn new(answers: Answers, window: Window) -> Self {
+    pub(super) fn new(answers: Answers) -> Self {
         let mut model = Self {
             status: answers.status.clone(),
+            window: answers.window,
+            sums: WindowSums::default(),
             rows: Rows::default(),
             elephants: Elephants::default(),
             policy: None,
             requests: Vec::new(),
             notes: Vec::new(),
-            window,
             view: View::Classes,
             silence: None,
             looks: Default::default(),
@@ -112,11 +116,13 @@ impl Model {
 
     /// Takes new answers.
     pub(super) fn take(&mut self, answers: Answers) {
-        let Answers { status, rows, anew, elephants, policy, requests, notes } = answers;
+        let Answers { status, window, sums, rows, anew, elephants, policy, requests, notes } =
+            answers;
         if anew {
             self.rows = Rows::default();
         }
         self.status = status;
+        (self.window, self.sums) = (window, sums);
         self.rows.append(&rows);
         self.elephants = elephants.unwrap_or_else(|| std::mem::take(&mut self.elephants));
         self.policy = policy.or_else(|| self.policy.take());
@@ -132,11 +138,10 @@ impl Model {
     }
 
     pub(super) fn whole(&self) -> Whole {
-        let seconds = self.window.seconds();
-        let sums = self.rows.of_all(seconds);
+        let sums = Sums::of_all(&self.sums);
         let transact = self.status.classes.iter().filter(|class| class.tier == "transact");
         let transact: Vec<Sums> =
-            transact.map(|class| self.rows.of_class(&class.name, seconds)).collect();
+            transact.map(|class| Sums::of_class(&self.sums, &class.name)).collect();
         let served = if transact.is_empty() {
             sums.outcomes.served
         } else {
@@ -154,7 +159,7 @@ impl Model {
     pub(super) fn classes(&self) -> Vec<Class<'_>> {
         let class = |of| Class {
             of,
-            sums: self.rows.of_class(&of.name, self.window.seconds()),
+            sums: Sums::of_class(&self.sums, &of.name),
             overridden: self.policy_of(&of.name).is_some_and(|class| class.overridden.is_some()),
         };
         self.status.classes.iter().map(class).collect()
@@ -247,7 +252,7 @@ mod tests {
 
     use super::*;
     use crate::rows::tests::seconds;
-    use crate::sample::{answers, elephant, model, request};
+    use crate::sample::{answers, elephant, minute, model, request};
 
     fn ids(model: &Model) -> Vec<String> {
         model.grid().rows.into_iter().map(|row| row.id).collect()
@@ -258,7 +263,7 @@ mod tests {
         let mut model = model();
         let quiet = Answers {
             anew: false,
-            rows: seconds(61, 1, "search", 0, 0),
+            rows: seconds(61, 10, 0),
             elephants: None,
             policy: None,
             requests: None,
@@ -267,16 +272,17 @@ mod tests {
         model.take(quiet);
         assert_eq!((model.elephants.elephants.len(), model.requests.len()), (1, 2));
         assert!(model.policy.is_some());
-        assert_eq!(model.whole().sums.ended(), 4 * 59);
-        model.take(Answers { rows: seconds(1, 2, "search", 1, 0), ..answers() });
-        assert_eq!(model.whole().sums.ended(), 2);
+        assert_eq!(model.whole().state, "CALM", "the refusals are older than ten seconds");
+        model.take(Answers { rows: seconds(1, 2, 1), sums: minute("search", 2, 0), ..answers() });
+        assert_eq!((model.whole().state, model.whole().sums.ended()), ("REFUSING", 2));
     }
 
     #[test]
     fn orders_are_transactions_that_were_served() {
         let mut model = model();
         assert_eq!((model.whole().transactions_per_min, model.whole().has_transact), (0.0, true));
-        model.take(Answers { rows: seconds(1, 60, "confirm", 2, 0), ..answers() });
+        let sums = minute("confirm", 120, 0);
+        model.take(Answers { rows: seconds(1, 60, 0), sums, ..answers() });
         assert!((model.whole().transactions_per_min - 120.0).abs() < 1e-9);
         assert_eq!(model.whole().state, "CALM");
     }
@@ -363,7 +369,7 @@ mod tests {
             "by": hostile, "why": hostile
         });
         answers.notes = Some(vec![serde_json::from_value(note).unwrap()]);
-        let model = Model::new(answers, Window::Ten);
+        let model = Model::new(answers);
         for view in View::ALL {
             let grid = model.all(view);
             assert!(!grid.rows.is_empty());

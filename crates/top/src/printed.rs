@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use bywash_api::{Elephant, OutcomeCounts};
+use bywash_api::Elephant;
+use bywash_history::OutcomeCounts;
 use bywash_terminal::Table;
 use serde::Serialize;
 
@@ -49,8 +50,8 @@ struct ClassDocument<'m> {
     refused_share: Option<f64>,
     terminated_share: Option<f64>,
     upstream_error_share: Option<f64>,
-    p50_ms: Option<f64>,
-    p99_ms: Option<f64>,
+    p50_ms: Option<f32>,
+    p99_ms: Option<f32>,
     /// The outcomes in the window.
     outcomes: OutcomeCounts,
 }

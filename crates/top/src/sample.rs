@@ -1,6 +1,7 @@
 //! A gateway with two classes and an elephant, for tests.
 
 use bywash_api::{Elephant, Elephants, Policy, Request};
+use bywash_history::{ClassSums, OutcomeCounts, Sums, WindowSums};
 use serde_json::json;
 
 use super::feed::Answers;
@@ -53,13 +54,26 @@ pub(super) fn request(name: &str, target: &str) -> Request {
     .unwrap()
 }
 
+/// Returns a minute in which requests of one class were served or shed. Three quarters of the work
+/// were useful.
+pub(super) fn minute(class: &str, served: u64, shed: u64) -> WindowSums {
+    let sums = Sums {
+        outcomes: OutcomeCounts { served, shed, ..OutcomeCounts::default() },
+        useful_ms: 18_000,
+        wasted_ms: 6_000,
+        p50_ms: Some(80.0),
+        p99_ms: Some(200.0),
+    };
+    WindowSums { length_s: 60.0, all: sums, classes: vec![ClassSums { name: class.into(), sums }] }
+}
+
 /// Answers with the classes `confirm` and `search`. `search` had four requests a second for a
 /// minute: three served, one shed.
 pub(super) fn answers() -> Answers {
     let class = |name, tier, mode, percent, waiting, utility| {
         json!({
             "name": name, "tier": tier, "mode": mode, "percent": percent, "utility": utility, "patience_ms": null,
-            "waiting": waiting, "outcomes": bywash_api::OutcomeCounts::default()
+            "waiting": waiting, "outcomes": OutcomeCounts::default()
         })
     };
     let none = json!({ "name": "fixed", "parameters": {} });
@@ -74,7 +88,9 @@ pub(super) fn answers() -> Answers {
     let elephants = Elephants { elephants: vec![elephant("/slow")], ..Elephants::default() };
     Answers {
         status,
-        rows: seconds(1, 60, "search", 3, 1),
+        window: Window::Minute,
+        sums: minute("search", 180, 60),
+        rows: seconds(1, 60, 1),
         anew: true,
         elephants: Some(elephants),
         policy: Some(policy()),
@@ -87,5 +103,5 @@ pub(super) fn answers() -> Answers {
 }
 
 pub(super) fn model() -> Model {
-    Model::new(answers(), Window::Minute)
+    Model::new(answers())
 }

@@ -67,6 +67,9 @@ impl Screen {
     pub(super) fn hear(&mut self, update: Update, now: u64) {
         match update {
             Update::Answers(answers) => self.model.take(*answers),
+            Update::Window(window, sums) => {
+                (self.model.window, self.model.sums) = (window, sums);
+            }
             Update::Silence(why) => self.model.hear_nothing(now, why),
             // Do not interrupt a user who types.
             Update::Refused(why) if self.is_typing() => self.notice = Some(why),
@@ -161,7 +164,7 @@ impl Screen {
             }
             Intent::Clear => self.model.clear(),
             Intent::Choose(step) => self.model.choose(step),
-            Intent::Window => self.model.window = self.model.window.next(),
+            Intent::Window => self.send(FeedCommand::NextWindow),
             Intent::Help => self.overlay = Overlay::Help,
             Intent::Pause => {
                 self.paused = !self.paused;
@@ -255,7 +258,8 @@ mod tests {
     use std::sync::mpsc::{Receiver, channel};
 
     use super::*;
-    use crate::sample::{elephant, model};
+    use crate::args::Window;
+    use crate::sample::{elephant, minute, model};
 
     fn screen() -> (Screen, Receiver<FeedCommand>) {
         let (commands, todo) = channel();
@@ -320,6 +324,17 @@ mod tests {
         screen.hear(Update::Text("Why?", "It was refused".into()), 0);
         assert!(typed(&mut screen, "jq"), "q closes the text first");
         assert!(!typed(&mut screen, "q"));
+    }
+
+    #[test]
+    fn another_window_is_shown_when_its_sums_are_there() {
+        let (mut screen, todo) = screen();
+        let shown = |screen: &Screen| (screen.model.window, screen.model.whole().sums.ended());
+        typed(&mut screen, "w");
+        assert!(matches!(todo.try_recv(), Ok(FeedCommand::NextWindow)));
+        assert_eq!(shown(&screen), (Window::Minute, 240));
+        screen.hear(Update::Window(Window::Quarter, minute("search", 900, 0)), 0);
+        assert_eq!(shown(&screen), (Window::Quarter, 900));
     }
 
     #[test]

@@ -1,9 +1,6 @@
-//! Sums over a window, and its response times.
+//! Sums over a window, as the gateway returns them.
 
-use bywash_api::OutcomeCounts;
-
-/// The halvings in the search for a response time: they find one of up to a second to within 4 µs.
-const HALVINGS: usize = 18;
+use bywash_history::{OutcomeCounts, WindowSums};
 
 /// Sums over a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -11,34 +8,31 @@ pub(super) struct Sums {
     /// The length of the window.
     pub(super) seconds: f64,
     pub(super) outcomes: OutcomeCounts,
-    pub(super) useful_ms: f64,
-    pub(super) wasted_ms: f64,
-    /// In milliseconds, approximately.
-    pub(super) p50: Option<f64>,
-    pub(super) p99: Option<f64>,
-}
-
-/// The response times of a row, with its number of answers.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Times {
-    pub(super) answers: f64,
-    pub(super) p50: f64,
-    pub(super) p99: f64,
-}
-
-/// Adds the outcomes of a row to a sum.
-pub(super) const fn add(sum: &mut OutcomeCounts, more: &OutcomeCounts) {
-    sum.served += more.served;
-    sum.late += more.late;
-    sum.shed += more.shed;
-    sum.throttled += more.throttled;
-    sum.expired += more.expired;
-    sum.terminated += more.terminated;
-    sum.orphaned += more.orphaned;
-    sum.upstream_error += more.upstream_error;
+    useful_ms: u64,
+    wasted_ms: u64,
+    /// In milliseconds, to one part in 16.
+    pub(super) p50: Option<f32>,
+    pub(super) p99: Option<f32>,
 }
 
 impl Sums {
+    /// Returns the sums of all classes.
+    pub(super) const fn of_all(window: &WindowSums) -> Self {
+        Self::new(window.length_s, window.all)
+    }
+
+    /// Returns the sums of one class. They are zero if no request of it ended.
+    pub(super) fn of_class(window: &WindowSums, name: &str) -> Self {
+        let class = window.classes.iter().find(|class| class.name == name);
+        Self::new(window.length_s, class.map(|class| class.sums).unwrap_or_default())
+    }
+
+    const fn new(seconds: f64, sums: bywash_history::Sums) -> Self {
+        let bywash_history::Sums { outcomes, useful_ms, wasted_ms, p50_ms: p50, p99_ms: p99 } =
+            sums;
+        Self { seconds, outcomes, useful_ms, wasted_ms, p50, p99 }
+    }
+
     /// Returns the number of requests that ended.
     pub(super) const fn ended(&self) -> u64 {
         let OutcomeCounts {
@@ -72,38 +66,38 @@ impl Sums {
     /// Returns the fraction of all work that was useful.
     pub(super) fn useful(&self) -> Option<f64> {
         let all = self.useful_ms + self.wasted_ms;
-        (all > 0.0).then(|| self.useful_ms / all)
+        (all > 0).then(|| self.useful_ms as f64 / all as f64)
     }
 }
 
-/// Estimates the response time that a fraction `part` of the answers did not exceed. A row has only
-/// its p50 and p99: its answers are assumed to be spread evenly from 0 to p50 and from p50 to p99,
-/// with none above p99. The result is approximate, and at most the largest p99 of a row.
-pub(super) fn response_time(rows: &[Times], part: f64) -> Option<f64> {
-    let all: f64 = rows.iter().map(|row| row.answers).sum();
-    let longest = rows.iter().map(|row| row.p99).fold(0.0, f64::max);
-    let within = |ms: f64| rows.iter().map(|row| row.answers * row.within(ms)).sum::<f64>() / all;
-    let (mut below, mut above) = (0.0, longest);
-    for _ in 0..HALVINGS {
-        let middle = f64::midpoint(below, above);
-        if within(middle) >= part {
-            above = middle;
-        } else {
-            below = middle;
-        }
-    }
-    (all > 0.0).then_some(above)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::minute;
 
-impl Times {
-    /// Returns the fraction of the answers that took at most `ms`.
-    fn within(&self, ms: f64) -> f64 {
-        if ms >= self.p99 {
-            1.0
-        } else if ms < self.p50 {
-            0.5 * ms / self.p50
-        } else {
-            0.5 + 0.49 * (ms - self.p50) / (self.p99 - self.p50)
-        }
+    #[test]
+    fn a_class_has_its_sums_and_another_has_none_over_the_same_time() {
+        let window = minute("search", 180, 60);
+        let search = Sums::of_class(&window, "search");
+        assert_eq!((search.ended(), search.outcomes.served, search.refused()), (240, 180, 60));
+        assert!((search.per_second(search.ended()) - 4.0).abs() < 1e-9);
+        assert_eq!(search.share(search.outcomes.served), Some(0.75));
+        assert_eq!((search.p50, search.p99), (Some(80.0), Some(200.0)));
+        assert_eq!(Sums::of_all(&window), search, "there is no other class");
+        let cart = Sums::of_class(&window, "cart");
+        assert_eq!((cart.ended(), cart.share(0), cart.p99), (0, None, None));
+        assert!((cart.seconds - 60.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn before_the_first_second_there_are_no_rates_and_no_shares() {
+        let none = Sums::of_all(&WindowSums::default());
+        assert_eq!((none.share(0), none.useful()), (None, None));
+        assert!(none.per_second(2).abs() < 1e-9);
+    }
+
+    #[test]
+    fn work_is_useful_or_wasted() {
+        assert_eq!(Sums::of_all(&minute("search", 180, 60)).useful(), Some(0.75));
     }
 }

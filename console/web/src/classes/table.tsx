@@ -1,22 +1,29 @@
 // All classes: the requests that came, their outcomes, and how each class is treated.
-import { useEffect, useMemo, useState } from 'preact/hooks';
-import { count, duration, number, percent, perSecond } from '../format';
+import { useMemo } from 'preact/hooks';
+import { useDocument } from '../document';
+import { count, duration, lasting, number, percent, perSecond } from '../format';
 import { REFUSED } from '../outcome';
+import { Problem } from '../problem';
 import { href } from '../route';
-import type { Rows } from '../rows';
-import type { ClassStatus } from '../shapes';
-import { inSlices } from '../slices';
-import { each, responseTimes, shareOf, sums, type Sums } from '../sums';
+import type { ClassStatus, WindowSums } from '../shapes';
+import {
+    type ClassSums,
+    classSums,
+    each,
+    type Outcomes,
+    shareOf,
+    WINDOW_TEXT,
+    type WindowName,
+    WINDOWS,
+} from '../sums';
 import { type Column, Table } from '../table';
 
 interface Line {
     of: ClassStatus;
-    sums: Sums;
-    p50: number | undefined;
-    p99: number | undefined;
+    sums: ClassSums;
 }
 
-const all = (of: Sums): number => (of.seconds > 0 ? of.ended / of.seconds : 0);
+const all = (of: Outcomes): number => (of.seconds > 0 ? of.ended / of.seconds : 0);
 const refused = (line: Line): number => each(line.sums, REFUSED);
 const left = (line: Line): number => each(line.sums, ['orphaned']);
 
@@ -49,17 +56,17 @@ const COLUMNS: readonly Column<Line>[] = [
         id: 'p50',
         head: 'p50',
         unit: 'about',
-        means: 'Half of the answers took at most this long, approximately.',
-        by: line => line.p50,
-        cell: line => duration(line.p50),
+        means: 'Half of the answers took at most this long, to one part in 16.',
+        by: line => line.sums.p50,
+        cell: line => duration(line.sums.p50),
     },
     {
         id: 'p99',
         head: 'p99',
         unit: 'about',
-        means: '99 of 100 answers took at most this long, approximately.',
-        by: line => line.p99,
-        cell: line => duration(line.p99),
+        means: '99 of 100 answers took at most this long, to one part in 16.',
+        by: line => line.sums.p99,
+        cell: line => duration(line.sums.p99),
     },
     { id: 'waiting', head: 'Waiting', unit: 'now', by: line => line.of.waiting, cell: line => count(line.of.waiting) },
     {
@@ -97,24 +104,20 @@ const COLUMNS: readonly Column<Line>[] = [
 
 interface Properties {
     classes: readonly ClassStatus[];
-    rows: Rows;
-    version: number;
-    seconds: number;
-    window: string;
+    window: WindowName;
 }
 
-export function ClassTable({ classes, rows, version, seconds, window }: Properties) {
+export function ClassTable({ classes, window }: Properties) {
+    const read = useDocument('/v1/history', { query: { window }, every: window === '24h' ? 60_000 : 1000 });
+    // With `window`, the document has sums.
+    const value = read.value as WindowSums | undefined;
     const seen = classes.map(one => `${one.name} ${one.mode} ${one.percent} ${one.waiting}`).join();
-    const [lines, setLines] = useState<readonly Line[]>(() => classes.map(of => lineOf(of, rows, rows.length)));
-    useEffect(() => {
-        let isOld = false;
-        void inSlices(linesOf(classes, rows, seconds)).then(lines => isOld || setLines(lines));
-        return () => void (isOld = true);
-    }, [rows, version, seconds, seen]);
-    return useMemo(
+    const lines = useMemo(() => classes.map(of => ({ of, sums: classSums(value, of.name) })), [value, seen]);
+    const caption = `By class, ${WINDOW_TEXT[window]}${soFar(value, window)}`;
+    const table = useMemo(
         () => (
             <Table
-                caption={`By class, ${window}`}
+                caption={caption}
                 columns={COLUMNS}
                 rows={lines}
                 keyOf={line => line.of.name}
@@ -122,26 +125,19 @@ export function ClassTable({ classes, rows, version, seconds, window }: Properti
                 none="No class matches the filter by its name, tier or mode."
             />
         ),
-        [lines, window],
+        [lines, caption],
+    );
+    return (
+        <>
+            <Problem of={read.problem} again={() => void read.reload()} />
+            {table}
+        </>
     );
 }
 
-/**
- * Computes the lines, one class a step: response times of many classes in a long window take time.
- */
-function* linesOf(classes: readonly ClassStatus[], rows: Rows, seconds: number): Generator<void, Line[]> {
-    const lines: Line[] = [];
-    for (const of of classes) {
-        lines.push(lineOf(of, rows, rows.since(seconds)));
-        yield;
-    }
-    return lines;
-}
-
-function lineOf(of: ClassStatus, rows: Rows, from: number): Line {
-    const seen = rows.class(of.name);
-    return { of, sums: sums(rows, seen, from), ...responseTimes(seen ? [seen] : [], from) };
-}
+/** Returns how long the window is, if the gateway has not run for longer. */
+const soFar = (value: WindowSums | undefined, window: WindowName): string =>
+    value && value.length_s + 1 < WINDOWS[window] ? ` (${lasting(value.length_s * 1000)} so far)` : '';
 
 export const Tier = ({ of }: { of: string }) => <span class={of === 'transact' ? 'tag strong' : 'tag'}>{of}</span>;
 

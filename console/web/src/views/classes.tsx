@@ -2,14 +2,13 @@
 // with its last decisions.
 import { ClassDetail } from '../classes/detail';
 import { ClassTable } from '../classes/table';
-import { useCourse } from '../course';
 import { Filter } from '../filter';
 import { count } from '../format';
 import { Choice, Page, Panel } from '../page';
 import { replace } from '../place';
 import { href } from '../route';
 import type { Seen } from '../shell';
-import { WINDOW_NAMES, WINDOW_TEXT, windowNamed, WINDOWS } from '../sums';
+import { WINDOW_NAMES, windowNamed } from '../sums';
 
 export function Classes({ route, status }: Seen) {
     if (route.of !== undefined)
@@ -19,7 +18,6 @@ export function Classes({ route, status }: Seen) {
 
 function All({ route, status }: Pick<Seen, 'route' | 'status'>) {
     const window = windowNamed(route.query.window);
-    const { rows, version } = useCourse(window === '24h' ? '24h' : '15m');
     const wanted = route.query.filter ?? '';
     const shown =
         status?.classes.filter(one =>
@@ -30,7 +28,7 @@ function All({ route, status }: Pick<Seen, 'route' | 'status'>) {
     return (
         <Page
             question="Which classes are affected, and why?"
-            json={['/v1/status', window === '24h' ? '/v1/history?range=24h' : '/v1/history?range=15m']}
+            json={['/v1/status', `/v1/history?window=${window}`]}
             tools={<Choice label="Window" at={window} of={WINDOW_NAMES} to={window => to({ window })} />}
         >
             <Panel
@@ -41,13 +39,7 @@ function All({ route, status }: Pick<Seen, 'route' | 'status'>) {
                     </Filter>
                 }
             >
-                <ClassTable
-                    classes={shown}
-                    rows={rows}
-                    version={version}
-                    seconds={WINDOWS[window]}
-                    window={WINDOW_TEXT[window]}
-                />
+                <ClassTable classes={shown} window={window} />
             </Panel>
         </Page>
     );

@@ -1,4 +1,4 @@
-//! `/v1/history`: the recorded history. `/v1/events`: every second as it ends, and changed
+//! `/v1/history`: the recorded history, or the sums of a window. `/v1/events`: every second as it ends, and changed
 //! revisions, as server-sent events.
 //!
 //! An event has the id `EPOCH-NUMBER` of its last second. A browser that reconnects sends the last
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use bywash_api::Revisions;
-use bywash_history::Range;
+use bywash_history::{Range, Window};
 use bywash_message::{Framing, Request};
 use http::{Method, StatusCode};
 use tokio::sync::mpsc;
@@ -27,8 +27,11 @@ use crate::telemetry::history::event;
 /// event.
 const WAITING: usize = 4;
 
-/// Returns rows of the last quarter of an hour or day, from a number on.
+/// Returns rows of the last quarter of an hour or day, from a number on; or the sums of a window.
 pub(super) fn history(shared: &Shared, wanted: &BTreeMap<String, String>) -> Answered {
+    if let Some(name) = wanted.get("window") {
+        return window(shared, name, wanted);
+    }
     let range = match wanted.get("range").map(String::as_str) {
         None | Some("15m") => Range::Seconds,
         Some("24h") => Range::Minutes,
@@ -41,6 +44,18 @@ pub(super) fn history(shared: &Shared, wanted: &BTreeMap<String, String>) -> Ans
     };
     let columns = shared.history_recorder.history().columns(range, from);
     Ok(document(&columns))
+}
+
+fn window(shared: &Shared, name: &str, wanted: &BTreeMap<String, String>) -> Answered {
+    if wanted.len() > 1 {
+        return Err(Refused::invalid(
+            "`window` returns sums, not rows: leave out `range` and `from`, or `window`",
+        ));
+    }
+    let window = Window::named(name)
+        .ok_or_else(|| Refused::invalid("`window` must be 10s, 60s, 15m or 24h"))?;
+    let sums = shared.history_recorder.history().window(window);
+    Ok(document(&sums))
 }
 
 /// Streams seconds from now on, after those that this client has not seen.

@@ -3,12 +3,12 @@
 use std::sync::atomic::Ordering;
 
 use bywash_api::{
-    ClassStatus, MemoryStatus, OutcomeCounts, PolicyInForce, Revisions, ServerStatus,
-    StandingCounts, Status,
+    ClassStatus, MemoryStatus, PolicyInForce, Revisions, ServerStatus, StandingCounts, Status,
 };
 use bywash_config::{ClassConfig, Server};
 use bywash_engine::catalog::{Decides, Settings as PolicySettings, Value as Setting};
 use bywash_engine::{ClassId, Outcome, Standing, Tier};
+use bywash_history::OutcomeCounts;
 use bywash_units::{Span, Time};
 use serde_json::Value;
 
@@ -114,7 +114,7 @@ fn classes(shared: &Shared, settings: &Settings) -> Vec<ClassStatus> {
             patience_ms: class.patience.map(Span::as_millis),
             may_run_ms: may_run.get(index).copied().flatten().map(Span::as_millis),
             waiting,
-            outcomes: outcomes(metrics),
+            outcomes: OutcomeCounts::of(Outcome::ALL.map(|outcome| metrics.outcome(outcome))),
             standings,
             warning: warning(settings, class, standings),
         })
@@ -153,19 +153,6 @@ fn warning(settings: &Settings, class: &ClassConfig, counts: StandingCounts) -> 
             after.join("` or `")
         )
     })
-}
-
-fn outcomes(metrics: &ClassMetrics) -> OutcomeCounts {
-    OutcomeCounts {
-        served: metrics.outcome(Outcome::Served),
-        late: metrics.outcome(Outcome::Late),
-        shed: metrics.outcome(Outcome::Shed),
-        throttled: metrics.outcome(Outcome::Throttled),
-        expired: metrics.outcome(Outcome::Expired),
-        terminated: metrics.outcome(Outcome::Terminated),
-        orphaned: metrics.outcome(Outcome::Orphaned),
-        upstream_error: metrics.outcome(Outcome::UpstreamError),
-    }
 }
 
 fn setting(value: Setting) -> Value {

@@ -80,6 +80,28 @@ fn what_became_of_requests_is_told_second_by_second() {
 }
 
 #[test]
+fn a_window_has_the_sums_and_the_response_times_of_its_requests() {
+    let upstream = Upstream::echo();
+    let gateway = Setup::before(&upstream).set("class.shop", "{ match = ['GET /shop'] }").start();
+    (0..3).for_each(|_| drop(gateway.get("/shop")));
+    gateway.get("/else");
+    let window = |name: &str| history(&gateway, &format!("?window={name}"));
+    eventually("they are counted", || window("60s")["all"]["outcomes"]["served"] == 4);
+    for name in ["60s", "15m", "24h"] {
+        let sums = window(name);
+        assert!(sums["length_s"].as_f64() > Some(0.0), "{sums}");
+        let classes = sums["classes"].as_array().unwrap();
+        assert_eq!(classes.len(), 2, "{sums}");
+        let shop = classes.iter().find(|class| class["name"] == "shop").unwrap();
+        assert_eq!(shop["outcomes"]["served"], 3, "{sums}");
+        for of in [shop, &sums["all"]] {
+            let [p50, p99] = ["p50_ms", "p99_ms"].map(|time| of[time].as_f64().unwrap());
+            assert!(p50 > 0.0 && p50 <= p99, "{sums}");
+        }
+    }
+}
+
+#[test]
 fn work_is_useful_if_it_was_answered_in_time_and_wasted_otherwise() {
     let (upstream, calls) = Upstream::by_hand();
     let gateway = Setup::before(&upstream).limit(1).start();
@@ -188,11 +210,21 @@ fn what_happened_before_a_restart_is_still_told_and_numbers_go_on() {
 }
 
 #[test]
-fn a_range_or_a_number_that_is_none_is_refused() {
+fn a_range_a_window_or_a_number_that_is_none_is_refused() {
     let upstream = Upstream::echo();
     let gateway = Setup::before(&upstream).start();
     for wrong in ["?range=3h", "?range=", "?from=x", "?from=-1"] {
         let answer = admin(gateway.admin(), &format!("/v1/history{wrong}"));
         assert_eq!(answer.status(), Some(400), "{wrong}");
+    }
+    for (wrong, why) in [
+        ("?window=3h", "10s, 60s, 15m or 24h"),
+        ("?window=", "10s, 60s, 15m or 24h"),
+        ("?window=60s&range=15m", "leave out `range` and `from`"),
+        ("?window=60s&from=0", "leave out `range` and `from`"),
+    ] {
+        let answer = admin(gateway.admin(), &format!("/v1/history{wrong}"));
+        assert_eq!(answer.status(), Some(400), "{wrong}");
+        assert!(answer.text().contains(why), "{wrong}: {}", answer.text());
     }
 }

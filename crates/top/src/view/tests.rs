@@ -148,7 +148,7 @@ fn a_long_table_is_followed_to_its_end() {
     let many =
         (0..100).map(|number| request(&format!("{number:016x}"), &format!("/item/{number}")));
     answers.requests = Some(many.collect());
-    let mut screen = screen(Model::new(answers, crate::args::Window::Ten));
+    let mut screen = screen(Model::new(answers));
     typed(&mut screen, "3");
     assert!(line(&lines(&screen, 80, 24), "/item/0").starts_with('>'));
     (0..20).for_each(|_| assert!(screen.key(KeyCode::PageDown.into())));
@@ -163,7 +163,7 @@ fn what_others_wrote_cannot_leave_its_place() {
     answers.status.classes[1].name = hostile.into();
     answers.elephants.as_mut().unwrap().elephants.clear();
     answers.requests = Some(vec![request("00000000000000aa", hostile)]);
-    let mut screen = screen(Model::new(answers, crate::args::Window::Ten));
+    let mut screen = screen(Model::new(answers));
     for keys in ["", "3", "1j\n", "jm"] {
         typed(&mut screen, keys);
         for line in lines(&screen, 80, 24) {
