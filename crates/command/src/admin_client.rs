@@ -6,8 +6,9 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use bywash_api::{Code, Problem, Proof};
+use bywash_client::{Answer, blocking};
 use bywash_config::AdminAddress;
-use bywash_message::{Decoder, Head, Limits, Part, Response};
+use bywash_message::{Fields, Limits};
 use bywash_terminal::text::escaped;
 use http::Method;
 use serde::Serialize;
@@ -36,14 +37,14 @@ pub const NO_KEY: &str = "no operators' key was found: `bywash run` creates one 
 /// Fetches the JSON document at a path.
 pub fn get<T: DeserializeOwned>(which: &Which, path: &str) -> std::result::Result<T, Failure> {
     let token = token(which, &operators::user(), false)?;
-    ask(&which.admin, &AdminRequest { method: "GET", path, token, body: None })
+    ask(&which.admin, &AdminRequest { method: Method::GET, path, token, body: None })
 }
 
 /// Returns whether the gateway serves. This query needs no token.
 pub fn is_ready(admin: &AdminAddress) -> std::result::Result<bool, Failure> {
-    let request = AdminRequest { method: "GET", path: "/readyz", token: None, body: None };
-    let answer = Answer::to(admin, &request).map_err(|why| unreachable(admin, &why))?;
-    Ok(answer.status == 200)
+    let request = AdminRequest { method: Method::GET, path: "/readyz", token: None, body: None };
+    let exchange = Exchange::begin(admin, &request).map_err(|why| unreachable(admin, &why))?;
+    Ok(exchange.status == 200)
 }
 
 /// Sends a decision of the operator `by` and returns the gateway's answer.
@@ -54,10 +55,8 @@ pub fn post<T: DeserializeOwned>(
     document: &impl Serialize,
 ) -> std::result::Result<T, Failure> {
     let body = serde_json::to_string(document).map_err(Failure::running)?;
-    ask(
-        &which.admin,
-        &AdminRequest { method: "POST", path, token: token(which, by, true)?, body: Some(body) },
-    )
+    let token = token(which, by, true)?;
+    ask(&which.admin, &AdminRequest { method: Method::POST, path, token, body: Some(body) })
 }
 
 /// Returns a short-lived token for one command.
@@ -78,7 +77,7 @@ pub fn token_for(
     let token = key.token(name, decides, lasts)?;
     let nonce = Key::nonce()?;
     let path = format!("/v1/proof?nonce={nonce}");
-    let request = AdminRequest { method: "GET", path: &path, token: None, body: None };
+    let request = AdminRequest { method: Method::GET, path: &path, token: None, body: None };
     let Proof { proof } = ask(&which.admin, &request)?;
     if key.is_proof(&nonce, &address.to_string(), &proof) {
         return Ok(Some(token));
@@ -92,7 +91,7 @@ pub fn token_for(
 
 /// A request to the admin listener.
 struct AdminRequest<'a> {
-    method: &'a str,
+    method: Method,
     path: &'a str,
     token: Option<String>,
     /// A JSON document.
@@ -101,20 +100,16 @@ struct AdminRequest<'a> {
 
 /// Fetches one JSON document from a small server on this machine.
 pub fn fetch(address: std::net::SocketAddr, path: &str) -> Result<serde_json::Value> {
-    let request = AdminRequest { method: "GET", path, token: None, body: None };
-    let mut answer = Answer::to(&AdminAddress::Tcp(address), &request)?;
-    let body = answer.whole()?;
-    serde_json::from_slice(&body).ok().filter(|_| answer.status == 200).ok_or_else(stranger)
+    let request = AdminRequest { method: Method::GET, path, token: None, body: None };
+    let (status, body) = Exchange::begin(&AdminAddress::Tcp(address), &request)?.finish()?;
+    serde_json::from_slice(&body).ok().filter(|_| status == 200).ok_or_else(stranger)
 }
 
 fn ask<T: DeserializeOwned>(
     admin: &AdminAddress,
     request: &AdminRequest<'_>,
 ) -> std::result::Result<T, Failure> {
-    let answer = Answer::to(admin, request).and_then(|mut answer| {
-        let body = answer.whole()?;
-        Ok((answer.status, body))
-    });
+    let answer = Exchange::begin(admin, request).and_then(Exchange::finish);
     let (status, body) = answer.map_err(|why| unreachable(admin, &why))?;
     if status == 200
         && let Ok(value) = serde_json::from_slice(&body)
@@ -144,26 +139,26 @@ pub fn lines(
     let admin = &which.admin;
     let broken = |why: &Error| unreachable(admin, why);
     let token = token(which, &operators::user(), false)?;
-    let request = AdminRequest { method: "GET", path, token, body: None };
-    let mut answer = Answer::to(admin, &request).map_err(|why| broken(&why))?;
-    if answer.status != 200 {
-        let body = answer.whole().map_err(|why| broken(&why))?;
+    let request = AdminRequest { method: Method::GET, path, token, body: None };
+    let mut exchange = Exchange::begin(admin, &request).map_err(|why| broken(&why))?;
+    if exchange.status != 200 {
+        let (_, body) = exchange.finish().map_err(|why| broken(&why))?;
         return Err(refused(admin, &request, &body));
     }
-    answer.wire.wait_for_ever().map_err(|why| broken(&why))?;
-    let mut text = Vec::new();
-    while answer.more(&mut text).map_err(|why| broken(&why))? {
+    exchange.wire.set_patience(None).map_err(|why| broken(&why))?;
+    loop {
+        let text = &mut exchange.answer.body;
         while let Some(end) = text.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = text.drain(..=end).collect();
             if !take(String::from_utf8_lossy(&line).trim_end())? {
                 return Ok(());
             }
         }
-        if text.len() > LONGEST {
-            return Err(broken(&stranger()));
+        if exchange.answer.has_ended() {
+            return Ok(());
         }
+        exchange.receive().map_err(|why| broken(&why))?;
     }
-    Ok(())
 }
 
 fn unreachable(admin: &AdminAddress, why: &Error) -> Failure {
@@ -207,113 +202,83 @@ impl Wire {
         }
     }
 
-    fn wait_for_ever(&self) -> Result<()> {
-        self.set_patience(None)
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+    fn send(&mut self, bytes: &[u8]) -> Result<()> {
         match self {
             Self::Tcp(stream) => stream.write_all(bytes),
             Self::Unix(stream) => stream.write_all(bytes),
         }
     }
+}
 
-    fn read(&mut self, into: &mut Vec<u8>) -> Result<usize> {
-        let mut some = [0; 16 * 1024];
-        let read = match self {
-            Self::Tcp(stream) => stream.read(&mut some),
-            Self::Unix(stream) => stream.read(&mut some),
-        };
-        let read = read.map_err(in_words)?;
-        into.extend_from_slice(&some[..read]);
-        Ok(read)
+impl Read for Wire {
+    fn read(&mut self, into: &mut [u8]) -> Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.read(into),
+            Self::Unix(stream) => stream.read(into),
+        }
     }
 }
 
-/// Replaces the system's message for a timeout, which is misleading.
-fn in_words(error: Error) -> Error {
-    match error.kind() {
-        ErrorKind::WouldBlock => Error::other(format!("no answer within {PATIENCE:?}")),
-        _ => error,
-    }
-}
-
-/// An answer whose head has arrived.
-struct Answer {
-    wire: Wire,
-    status: u16,
-    input: Vec<u8>,
-    decoder: Decoder,
-}
-
-impl Answer {
-    fn to(admin: &AdminAddress, request: &AdminRequest<'_>) -> Result<Self> {
-        let mut wire = Wire::open(admin)?;
+impl AdminRequest<'_> {
+    fn bytes(&self, admin: &AdminAddress) -> Vec<u8> {
         let host = match admin {
             AdminAddress::Tcp(address) => address.to_string(),
             AdminAddress::Unix(_) => "localhost".to_owned(),
         };
-        let AdminRequest { method, path, token, body } = request;
-        let token = token.as_ref().map(|token| format!("Authorization: Bearer {token}\r\n"));
-        let kind = body.as_ref().map(|body| {
-            format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len())
-        });
-        let message = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {host}\r\nBywash-Admin: cli\r\n{}{}Connection: close\r\n\r\n{}",
-            token.unwrap_or_default(),
-            kind.unwrap_or_default(),
-            body.as_deref().unwrap_or_default(),
-        );
-        wire.write(message.as_bytes())?;
-        let (mut input, mut head) = (Vec::new(), Head::default());
-        let end = loop {
-            if let Some(end) = head.end(&input, &LIMITS).map_err(|_| stranger())? {
-                break end;
-            }
-            match wire.read(&mut input) {
-                Ok(0) => return Err(unanswered()),
-                Err(error) if error.kind() == ErrorKind::ConnectionReset => {
-                    return Err(unanswered());
-                }
-                read => _ = read?,
-            }
-        };
-        let response =
-            Response::parse(&input[..end], &Method::GET, &LIMITS).map_err(|_| stranger())?;
-        input.drain(..end);
-        let decoder = Decoder::new(response.framing, &LIMITS);
-        Ok(Self { wire, status: response.status.as_u16(), input, decoder })
+        let mut fields = Fields::new();
+        fields.push(b"Host", host.as_bytes());
+        fields.push(b"Bywash-Admin", b"cli");
+        if let Some(token) = &self.token {
+            fields.push(b"Authorization", format!("Bearer {token}").as_bytes());
+        }
+        if self.body.is_some() {
+            fields.push(b"Content-Type", b"application/json");
+        }
+        fields.push(b"Connection", b"close");
+        let body = self.body.as_deref().unwrap_or_default().as_bytes();
+        bywash_client::request(&self.method, self.path, &fields, body)
+    }
+}
+
+/// An exchange with the admin listener, after the head of the answer has arrived.
+struct Exchange {
+    wire: Wire,
+    status: u16,
+    answer: Answer,
+}
+
+impl Exchange {
+    fn begin(admin: &AdminAddress, request: &AdminRequest<'_>) -> Result<Self> {
+        let mut wire = Wire::open(admin)?;
+        wire.send(&request.bytes(admin))?;
+        let mut answer = Answer::new(request.method.clone(), LIMITS, LONGEST);
+        let head = blocking::head(&mut wire, &mut answer).map_err(|error| match error.kind() {
+            ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => unanswered(),
+            _ => in_words(error),
+        })?;
+        Ok(Self { wire, status: head.status.as_u16(), answer })
     }
 
-    /// Appends the next part of the body. Returns whether there may be more.
-    fn more(&mut self, into: &mut Vec<u8>) -> Result<bool> {
-        loop {
-            let (used, part) = self.decoder.decode(&self.input).map_err(|_| stranger())?;
-            let data = match part {
-                Part::More => &[],
-                Part::Data(data) => data,
-                Part::End(_) => return Ok(false),
-            };
-            let has_data = !data.is_empty();
-            into.extend_from_slice(data);
-            self.input.drain(..used);
-            if has_data {
-                return Ok(true);
-            }
-            if self.wire.read(&mut self.input)? == 0 {
-                let closed = self.decoder.closed();
-                return closed.map(|()| false).map_err(|_| Error::other("its answer ended early"));
-            }
-        }
+    /// Reads the next part of the body.
+    fn receive(&mut self) -> Result<()> {
+        blocking::receive(&mut self.wire, &mut self.answer).map(drop).map_err(in_words)
     }
 
-    fn whole(&mut self) -> Result<Vec<u8>> {
-        let mut body = Vec::new();
-        while self.more(&mut body)? {
-            if body.len() > LONGEST {
-                return Err(stranger());
-            }
+    /// Reads the body to its end. Returns the status and the body.
+    fn finish(mut self) -> Result<(u16, Vec<u8>)> {
+        while !self.answer.has_ended() {
+            self.receive()?;
         }
-        Ok(body)
+        Ok((self.status, self.answer.body))
+    }
+}
+
+/// Replaces messages that would mislead an operator.
+fn in_words(error: Error) -> Error {
+    match error.kind() {
+        ErrorKind::WouldBlock => Error::other(format!("no answer within {PATIENCE:?}")),
+        ErrorKind::InvalidData => stranger(),
+        ErrorKind::UnexpectedEof => Error::other("its answer ended early"),
+        _ => error,
     }
 }

@@ -49,8 +49,7 @@ fn found() -> Option<PathBuf> {
 }
 
 fn is_root() -> bool {
-    // The owner of our own `/proc` entry: nothing else here needs a system call for it.
-    fs::metadata("/proc/self").is_ok_and(|about| std::os::unix::fs::MetadataExt::uid(&about) == 0)
+    bywash_files::own_user().is_ok_and(|user| user == 0)
 }
 
 /// Returns the bytes of a new key.
@@ -176,7 +175,7 @@ pub fn author(named: Option<&str>) -> Result<String, Failure> {
 
 /// Returns the name that the system has for the user of this process.
 fn process_user() -> Option<String> {
-    let id = std::os::unix::fs::MetadataExt::uid(&fs::metadata("/proc/self").ok()?);
+    let id = bywash_files::own_user().ok()?;
     let users = bywash_files::text(Path::new("/etc/passwd"), LARGEST).ok()?;
     user_of(&users, id)
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use bywash_terminal::text::{escaped, start};
+use bywash_terminal::text::excerpt;
 
 /// A text with its name.
 #[derive(Clone)]
@@ -60,8 +60,7 @@ const SHOWN: usize = 60;
 
 /// Returns a text from the file for a message: truncated and escaped.
 pub(crate) fn shown(text: &str) -> String {
-    let kept = start(text, SHOWN);
-    escaped(kept) + if kept.len() < text.len() { "…" } else { "" }
+    excerpt(text, SHOWN)
 }
 
 #[cfg(test)]

@@ -86,8 +86,7 @@ impl Route<'_> {
     async fn answered(&self, origin: &mut Origin) -> Result<ForwardedRequest, String> {
         let (held, mut connection) = self.held(origin, &Method::GET, b"").await?;
         let (request, peer) = (held.request.clone(), held.peer.ip().to_canonical());
-        let (answer, ()) =
-            tokio::join!(timeout(PATIENCE, connection.answer(&Method::GET)), held.answer());
+        let (answer, ()) = tokio::join!(timeout(PATIENCE, connection.answer()), held.answer());
         match answer {
             Ok(Ok(answer)) if answer.status.is_success() => {
                 Ok(ForwardedRequest { hop: Hop::of(&answer.fields), request, peer })
@@ -112,7 +111,7 @@ impl Route<'_> {
         })?;
         let held = tokio::select! {
             held = origin.receives() => Some(held),
-            answer = connection.head(method) => {
+            answer = connection.head() => {
                 return Err(match answer {
                     Ok(answer) => itself(&answer),
                     Err(error) => format!("the hop does not forward the request: {error}"),

@@ -4,14 +4,18 @@
 use std::io;
 use std::time::{Duration, Instant};
 
+use bywash_client::{Answer, asynchronous, request};
 use bywash_config::{Endpoint, Scheme, Server};
-use bywash_message::{Decoder, Fields, Framing, Head, Limits, Part, Response, write_request};
+use bywash_message::{Fields, Limits, Response};
 use bywash_tls::Connector;
 use http::Method;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream, lookup_host};
 
 pub(super) const LIMITS: Limits = Limits { target: 8192, fields: 100, bytes: 16 * 1024 };
+
+/// The bytes of a body that may arrive before they are discarded: more than two reads.
+const PART: usize = 64 * 1024;
 
 /// A byte stream in both directions.
 trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -21,7 +25,7 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for T {}
 /// A connection to a server.
 pub(super) struct Connection {
     stream: Box<dyn ByteStream>,
-    input: Vec<u8>,
+    answer: Answer,
 }
 
 /// The durations of the steps to a connection.
@@ -69,7 +73,7 @@ pub(super) async fn dial(
 
 impl Connection {
     fn new(stream: impl ByteStream + 'static) -> Self {
-        Self { stream: Box::new(stream), input: Vec::new() }
+        Self { stream: Box::new(stream), answer: Answer::new(Method::GET, LIMITS, PART) }
     }
 
     /// Sends a whole request.
@@ -80,68 +84,31 @@ impl Connection {
         fields: &Fields,
         body: &[u8],
     ) -> io::Result<()> {
-        let framing = match body.len() {
-            0 => Framing::None,
-            length => Framing::Length(length as u64),
-        };
-        let mut bytes = Vec::new();
-        write_request(&mut bytes, method, target, fields, framing);
-        bytes.extend_from_slice(body);
-        self.stream.write_all(&bytes).await?;
+        self.answer = Answer::new(method.clone(), LIMITS, PART);
+        self.stream.write_all(&request(method, target, fields, body)).await?;
         self.stream.flush().await
     }
 
-    /// Reads the head of the answer to a request with this method.
-    pub(super) async fn head(&mut self, asked: &Method) -> io::Result<Response> {
-        let mut head = Head::default();
-        loop {
-            let Some(end) = head.end(&self.input, &LIMITS).map_err(|_| strange())? else {
-                self.more().await?;
-                continue;
-            };
-            let response =
-                Response::parse(&self.input[..end], asked, &LIMITS).map_err(|_| strange())?;
-            self.input.drain(..end);
-            if !response.status.is_informational() {
-                return Ok(response);
-            }
-            head = Head::default();
-        }
+    /// Reads the head of the answer.
+    pub(super) async fn head(&mut self) -> io::Result<Response> {
+        asynchronous::head(&mut self.stream, &mut self.answer).await
     }
 
     /// Reads the whole answer and discards its body.
-    pub(super) async fn answer(&mut self, asked: &Method) -> io::Result<Response> {
-        let response = self.head(asked).await?;
-        let mut decoder = Decoder::new(response.framing, &LIMITS);
-        loop {
-            let (used, part) = decoder.decode(&self.input).map_err(|_| strange())?;
-            match part {
-                Part::End(_) => return Ok(response),
-                Part::Data(_) => drop(self.input.drain(..used)),
-                Part::More => {
-                    self.input.drain(..used);
-                    if self.more().await.is_err() {
-                        return decoder.closed().map(|()| response).map_err(|_| ended());
-                    }
-                }
+    pub(super) async fn answer(&mut self) -> io::Result<Response> {
+        let response = self.head().await?;
+        while !self.answer.has_ended() {
+            self.answer.body.clear();
+            let received = asynchronous::receive(&mut self.stream, &mut self.answer).await;
+            // A body without a length may end with an error of the connection.
+            if let Err(error) = received
+                && self.answer.feed(&[]).is_err()
+            {
+                return Err(error);
             }
         }
+        Ok(response)
     }
-
-    async fn more(&mut self) -> io::Result<()> {
-        match self.stream.read_buf(&mut self.input).await? {
-            0 => Err(ended()),
-            _ => Ok(()),
-        }
-    }
-}
-
-fn strange() -> io::Error {
-    io::Error::other("it does not answer in HTTP/1")
-}
-
-fn ended() -> io::Error {
-    io::Error::other("it closed the connection before its answer was complete")
 }
 
 /// Formats a duration for people: in tenths of a millisecond, and from one second on in hundredths

@@ -4,6 +4,7 @@ use std::fs;
 
 use bywash_config::Config;
 use bywash_gateway::Files;
+use bywash_sense::file_limits;
 
 use super::finding::Finding;
 use super::process::Process;
@@ -14,7 +15,7 @@ const QUEUE: &str = "accept queue";
 /// Checks the limit on open files, as every connection is one. The gateway raises its soft limit to
 /// the hard one when it starts.
 pub(super) fn files(process: &Process, config: &Config, workers: usize) -> Finding {
-    let limits = process.read("limits").and_then(|text| open_files(&text));
+    let limits = process.read("limits").and_then(|text| file_limits(&text));
     let Some((soft, hard)) = limits else {
         let remedy = "mount /proc, or look with `ulimit -Hn`";
         return Finding::unknown(FILES, "/proc does not show how many files may be open", remedy);
@@ -40,16 +41,6 @@ fn judge_files(have: u64, config: &Config, workers: usize) -> Finding {
         Finding::ok(FILES, format!("{have} may be open; {files}"))
     };
     finding.with("files_limit", have).with("files_needed", need)
-}
-
-/// Returns the soft and the hard limit in `/proc/PID/limits`; `u64::MAX` stands for no limit.
-fn open_files(limits: &str) -> Option<(u64, u64)> {
-    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
-    let mut words = line.split_whitespace().map(|word| match word {
-        "unlimited" => Some(u64::MAX),
-        number => number.parse().ok(),
-    });
-    Some((words.next()??, words.next()??))
 }
 
 /// The backlog that the gateway asks for. The kernel silently grants no more than `somaxconn`.
@@ -84,21 +75,6 @@ fn judge_queue(most: u64) -> Finding {
 mod tests {
     use super::super::finding::Verdict;
     use super::*;
-
-    const LIMITS: &str = "\
-Limit                     Soft Limit           Hard Limit           Units     \n\
-Max processes             31510                31510                processes \n\
-Max open files            1024                 1048576              files     \n";
-
-    #[test]
-    fn both_limits_are_read() {
-        assert_eq!(open_files(LIMITS), Some((1024, 1_048_576)));
-        let without = "Max open files            unlimited            unlimited            files\n";
-        assert_eq!(open_files(without), Some((u64::MAX, u64::MAX)));
-        for strange in ["", "Max open files", "Max open files 1 x files"] {
-            assert_eq!(open_files(strange), None, "{strange}");
-        }
-    }
 
     #[test]
     fn one_file_too_few_is_a_problem() {

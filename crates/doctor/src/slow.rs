@@ -112,7 +112,7 @@ async fn measure(application: &Arc<Application>, concurrency: usize) -> Result<T
     }
     let mut going_on = JoinSet::new();
     for mut connection in application.open_all(concurrency).await? {
-        going_on.spawn(async move { connection.answer(&Method::GET).await.map(drop) });
+        going_on.spawn(async move { connection.answer().await.map(drop) });
     }
     tokio::time::sleep(HEAD_START).await;
     let kept = application.whole().await?;
@@ -189,7 +189,7 @@ impl Application {
         let begun = Instant::now();
         let ask = async {
             let mut connection = self.begin(0).await?;
-            connection.answer(&Method::GET).await
+            connection.answer().await
         };
         match timeout(LONGEST, ask).await {
             Ok(Ok(answer)) if answer.status.is_success() => Ok(begun.elapsed()),

@@ -83,8 +83,7 @@ pub fn secret(path: &Path) -> Result<String, Unreadable> {
 /// # Errors
 /// As [`secret`], and if it belongs to another user.
 pub fn own_secret(path: &Path) -> Result<String, Unreadable> {
-    // The owner of this process.
-    let own = std::fs::metadata("/proc/self")?.uid();
+    let own = own_user()?;
     let owner = std::fs::metadata(path)?.uid();
     if owner != 0 && owner != own && own != 0 {
         return Err(Unreadable::Foreign { owner });
@@ -95,6 +94,14 @@ pub fn own_secret(path: &Path) -> Result<String, Unreadable> {
         return Err(Unreadable::Foreign { owner });
     }
     secret(path)
+}
+
+/// Returns the number of the user as whom this process runs: the owner of its folder in `/proc`.
+///
+/// # Errors
+/// If `/proc` cannot be read.
+pub fn own_user() -> io::Result<u32> {
+    Ok(std::fs::metadata("/proc/self")?.uid())
 }
 
 /// Returns whether every user may put files into a folder.

@@ -70,6 +70,13 @@ fn groups_above(controllers: &str, path: &str) -> Vec<PathBuf> {
     all
 }
 
+/// Returns the path of a file of this process's control group in version 2, if the file exists.
+pub(crate) fn own_file(name: &str) -> Option<PathBuf> {
+    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    groups_above("", path).pop().map(|group| group.join(name)).filter(|file| file.exists())
+}
+
 /// Parses `max 100000` or `150000 100000`, in microseconds per period. -1 means no limit in version
 /// 1.
 fn quota(text: &str) -> Option<f64> {
@@ -111,10 +118,7 @@ pub struct SocketMemory(Option<PathBuf>);
 impl SocketMemory {
     /// Finds the file for this process.
     pub fn own() -> Self {
-        let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-        let group = groups.lines().find_map(|line| line.strip_prefix("0::"));
-        let folder = group.and_then(|path| groups_above("", path).pop());
-        Self(folder.map(|folder| folder.join("memory.stat")).filter(|file| file.exists()))
+        Self(own_file("memory.stat"))
     }
 
     /// Reads the number of bytes, or 0 if there is no file.

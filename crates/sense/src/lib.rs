@@ -25,4 +25,4 @@ pub mod series;
 pub use cpu::Cpu;
 pub use grant::{Grant, SocketMemory, grant, machine_memory, tighter};
 pub use pressure::Pressure;
-pub use process::Process;
+pub use process::{Process, file_limits};

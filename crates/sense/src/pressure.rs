@@ -6,10 +6,11 @@
 //! the last one instead of one of the kernel's averaging windows.
 
 use std::io;
-use std::path::PathBuf;
 use std::time::Instant;
 
 use bywash_units::Share;
+
+use crate::grant::own_file;
 
 /// CPU pressure between two readings.
 #[derive(Debug, Default)]
@@ -26,7 +27,7 @@ impl Pressure {
     /// # Errors
     /// If the kernel provides no pressure (it was built or booted without it), or in another form.
     pub fn read(&mut self) -> io::Result<Option<Share>> {
-        let text = std::fs::read_to_string(own_file().unwrap_or_else(|| HOST.into()))
+        let text = std::fs::read_to_string(own_file("cpu.pressure").unwrap_or_else(|| HOST.into()))
             .or_else(|_| std::fs::read_to_string(HOST))?;
         let stalled = Stalled::parse(&text)
             .ok_or_else(|| io::Error::other("the file of pressure has no line `some … total=`"))?;
@@ -37,14 +38,6 @@ impl Pressure {
             Share::new(now.1.saturating_sub(stalled) as f64 / 1e6 / passed.max(1e-6))
         }))
     }
-}
-
-/// Returns the pressure file of this process's control group (version 2).
-fn own_file() -> Option<PathBuf> {
-    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
-    let group = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
-    let file = PathBuf::from("/sys/fs/cgroup").join(group).join("cpu.pressure");
-    file.exists().then_some(file)
 }
 
 /// The total time for which tasks had to wait.

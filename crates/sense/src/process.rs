@@ -49,12 +49,23 @@ impl Process {
         Some(Self {
             resident: number(status, "VmRSS:")? * 1024,
             open_files,
-            most_files: number(limits, "Max open files").unwrap_or(u64::MAX),
+            most_files: file_limits(limits).map_or(u64::MAX, |(soft, _)| soft),
             cpu: used.own as f64 / PER_SECOND,
             threads: number(status, "Threads:")?,
             started: number(machine, "btime")? as f64 + used.started as f64 / PER_SECOND,
         })
     }
+}
+
+/// Returns the soft and the hard limit on open files in the text of `/proc/PID/limits`
+/// (`proc_pid_limits(5)`). `u64::MAX` means that there is no limit.
+pub fn file_limits(limits: &str) -> Option<(u64, u64)> {
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    let mut words = line.split_ascii_whitespace().map(|word| match word {
+        "unlimited" => Some(u64::MAX),
+        number => number.parse().ok(),
+    });
+    Some((words.next()??, words.next()??))
 }
 
 /// Returns the first number in the line that begins with `name`.
@@ -89,6 +100,19 @@ mod tests {
         assert_eq!(parse("1024"), Some(wanted));
         assert_eq!(parse("unlimited").unwrap().most_files, u64::MAX);
         assert_eq!(Process::parse("", stat, &limits("1"), machine, 0), None);
+    }
+
+    #[test]
+    fn both_limits_on_open_files_are_read() {
+        let limits = "Limit            Soft Limit  Hard Limit  Units\n\
+            Max processes    31510       31510       processes\n\
+            Max open files   1024        1048576     files\n";
+        assert_eq!(file_limits(limits), Some((1024, 1_048_576)));
+        let without = "Max open files   unlimited   unlimited   files\n";
+        assert_eq!(file_limits(without), Some((u64::MAX, u64::MAX)));
+        for strange in ["", "Max open files", "Max open files 1 x files"] {
+            assert_eq!(file_limits(strange), None, "{strange}");
+        }
     }
 
     #[test]

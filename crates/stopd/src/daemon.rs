@@ -233,7 +233,7 @@ async fn tidy(broker: &LeaseBroker) {
 }
 
 async fn accept_clients(socket: UnixListener, broker: &Rc<LeaseBroker>, config: &Sentry) {
-    let own = own_user();
+    let own = bywash_files::own_user().unwrap_or(u32::MAX);
     let limits = ConnectionLimits::default();
     for number in 1.. {
         let Ok((stream, _)) = socket.accept().await else {
@@ -251,9 +251,4 @@ async fn accept_clients(socket: UnixListener, broker: &Rc<LeaseBroker>, config: 
             drop(permit);
         });
     }
-}
-
-/// Returns the user of this process.
-fn own_user() -> u32 {
-    fs::metadata("/proc/self").map_or(u32::MAX, |process| process.uid())
 }

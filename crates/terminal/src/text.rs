@@ -4,10 +4,9 @@
 //! characters, so an escape sequence can rewrite the screen. A control of writing direction makes a
 //! line read as its opposite. An invisible character makes one name look like another.
 //!
-//! [`is_unsafe`] is the only definition of these characters. [`printable`] is for tables and texts
-//! that are cut, [`escaped`] for text where an operator must see what was sent. [`printable_json`]
-//! and [`toml_string`] write documents, which keep their values. Other functions only choose how
-//! much of a text to show.
+//! [`is_unsafe`] is the only definition of these characters. [`printable`] is for tables,
+//! [`escaped`] for text where an operator must see what was sent, and [`excerpt`] for the beginning
+//! of such a text. [`printable_json`] and [`toml_string`] write documents, which keep their values.
 
 use std::fmt::Write;
 
@@ -122,6 +121,13 @@ pub fn start(text: &str, most: usize) -> &str {
     text.char_indices().nth(most).map_or(text, |(end, _)| &text[..end])
 }
 
+/// Returns the first `most` characters of a text as [`escaped`] does, and an ellipsis if the text has
+/// more.
+pub fn excerpt(text: &str, most: usize) -> String {
+    let kept = start(text, most);
+    escaped(kept) + if kept.len() < text.len() { "…" } else { "" }
+}
+
 /// Returns the width in columns, one per character. That is right for all scripts in use so far; a
 /// table that is one column off in others is still readable.
 pub fn columns(text: &str) -> usize {
@@ -217,6 +223,12 @@ mod tests {
             assert_eq!(printable_json(text), json);
             assert_eq!(toml_string(text), format!("\"{toml}\""));
         }
+    }
+
+    #[test]
+    fn an_excerpt_shows_that_the_text_goes_on() {
+        let shown = ["", "ä", "ä\x1b", "ä\x1bü"].map(|text| excerpt(text, 2));
+        assert_eq!(shown, ["", "ä", r"ä\u{1b}", r"ä\u{1b}…"]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 mod notes;
 
-use bywash_terminal::text::{escaped, start};
+use bywash_terminal::text::excerpt;
 use serde::Serialize;
 
 use crate::classes::{Proposed, RoleAssignment, Template};
@@ -399,5 +399,5 @@ impl Summary {
 
 /// Returns the beginning of a text from the log, escaped.
 pub(crate) fn plain(text: &str) -> String {
-    escaped(start(text, 200))
+    excerpt(text, 200)
 }

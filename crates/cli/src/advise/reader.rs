@@ -10,7 +10,7 @@ use std::path::Path;
 use bywash_advise::{Client, End, Request, Summary, agreed};
 use bywash_command::Failure;
 use bywash_sense::access_log::{self, Flaw, Format, Line, Lines, Logged, Parser, Who, unpacked};
-use bywash_terminal::text::{escaped, start};
+use bywash_terminal::text::{escaped, excerpt};
 use bywash_units::Time;
 use serde_json::{Value, json};
 
@@ -211,6 +211,7 @@ impl LogCounts {
     fn flaw(&mut self, name: &str, number: u64, line: Result<&[u8], Flaw>, flaw: &Flaw) {
         self.flawed += 1;
         if self.first.len() < SHOWN {
+            let shown = |line| format!(": {}", excerpt(&String::from_utf8_lossy(line), WIDTH));
             let text = line.map(shown).unwrap_or_default();
             let of = if self.is_one { String::new() } else { format!(" of {name}") };
             self.first.push(format!("line {number}{of}: {flaw}{text}"));
@@ -294,12 +295,6 @@ impl LogCounts {
             "broken": self.broken,
         })
     }
-}
-
-/// Returns the beginning of a line, escaped.
-fn shown(line: &[u8]) -> String {
-    let text = String::from_utf8_lossy(&line[..line.len().min(4 * WIDTH)]);
-    format!(": {}", escaped(start(&text, WIDTH)))
 }
 
 fn request<'a>(logged: &'a Logged<'_>) -> Request<'a> {

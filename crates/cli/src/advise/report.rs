@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use bywash_advise::{Advice, Quantiles};
-use bywash_terminal::text::{escaped, start};
+use bywash_terminal::text::excerpt;
 use bywash_terminal::{Align, Table};
 
 use super::forecast::Forecast;
@@ -306,7 +306,7 @@ fn named(template: Option<&str>) -> String {
 
 /// Returns the beginning of a text from the log, escaped.
 fn plain(text: &str) -> String {
-    escaped(start(text, 80))
+    excerpt(text, 80)
 }
 
 fn percent(part: f64) -> String {

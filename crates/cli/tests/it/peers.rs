@@ -7,6 +7,8 @@ use std::process::{Child, Command};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use bywash_peer::processes::is_alive;
+
 use crate::binary::{bywash, command, finish, signal, wait};
 use crate::folder::Folder;
 use crate::live::scenario;
@@ -141,12 +143,8 @@ fn peer_of(comparison: &Comparison, folder: &Folder) -> u32 {
 
 /// Returns whether a process ends in time; a zombie counts as ended.
 fn ends(pid: u32) -> bool {
-    let runs = || {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
-    };
     let start = Instant::now();
-    while runs() {
+    while is_alive(pid) {
         if start.elapsed() > LONGEST {
             return false;
         }

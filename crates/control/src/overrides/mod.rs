@@ -9,7 +9,7 @@
 
 mod export;
 
-use bywash_terminal::text::{escaped, start};
+use bywash_terminal::text::excerpt;
 use bywash_units::Span;
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -65,7 +65,7 @@ pub enum NotOverridden {
     #[error("there is no override {0}: `bywash policy` lists them all")]
     Unknown(u32),
     /// No class has this name.
-    #[error("there is no class `{}`: `bywash policy` lists them all", shown(.0))]
+    #[error("there is no class `{}`: `bywash policy` lists them all", excerpt(.0, 40))]
     NoClass(String),
     /// The percentage is not in the range from 1 to 100.
     #[error("the percentage of clients must be from 1 to 100")]
@@ -88,11 +88,6 @@ pub enum NotOverridden {
         /// The revision that the operator has seen.
         seen: u64,
     },
-}
-
-/// Returns the beginning of a text, escaped.
-fn shown(text: &str) -> String {
-    escaped(start(text, 40))
 }
 
 /// Why stored overrides cannot be read.

@@ -4,7 +4,7 @@ use bywash_api::{Ask, Code, Decision, Elephant, Elephants, Preview, Previewed};
 use bywash_control::{Book, Change, Effect, Entry, Gauge, Grants, Refused as Undoable, State};
 use bywash_engine::RuleId;
 use bywash_engine::classify::Pattern;
-use bywash_terminal::text::{escaped, start};
+use bywash_terminal::text::excerpt;
 use bywash_units::Span;
 
 use super::answer::{Answered, Refused, document};
@@ -128,7 +128,7 @@ pub(super) async fn ask(shared: &Shared, caller: &Caller, asked: Ask) -> Answere
     let word = word(caller.author(by)?, why, None)?;
     let (slots, _) = capacities(shared);
     let Some(found) = shared.elephants.watched().named(&pattern, slots) else {
-        let name = escaped(start(&pattern, 80));
+        let name = excerpt(&pattern, 80);
         return Err(Refused::not_found(format!(
             "no kind of request has the name `{name}`: `/v1/kinds` lists them all; the list is \
              empty while the configuration file has no [resource.NAME]"

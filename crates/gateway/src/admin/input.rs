@@ -7,7 +7,7 @@ use std::future::poll_fn;
 use bywash_api::Code;
 use bywash_control::Word;
 use bywash_message::Request;
-use bywash_terminal::text::{escaped, start};
+use bywash_terminal::text::{escaped, excerpt};
 use bywash_units::Span;
 use serde::de::DeserializeOwned;
 
@@ -88,7 +88,7 @@ pub(super) fn query(
         form_urlencoded::parse(query.as_bytes()).into_owned().collect();
     match pairs.keys().find(|name| !known.contains(&name.as_str())) {
         Some(name) => {
-            let name = escaped(start(name, 40));
+            let name = excerpt(name, 40);
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
             Err(Refused::invalid(format!(
                 "unknown query parameter `{name}`; known parameters: {known}"

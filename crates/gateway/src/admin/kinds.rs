@@ -3,7 +3,7 @@
 
 use bywash_api::{Answers, Evidence, Kind, KindUse, Kinds, Use};
 use bywash_control::{ANSWERS_WINDOW, Elephant, Entry, Part, Spent, Window};
-use bywash_terminal::text::{escaped, start};
+use bywash_terminal::text::excerpt;
 use bywash_units::Time;
 
 use super::answer::{Answered, Refused, document};
@@ -125,7 +125,7 @@ fn spent(shared: &Shared, resource: &str, of: &[(&Entry, &Elephant)]) -> Result<
     let (slots, bytes) = capacities(shared);
     let spent = shared.elephants.watched().spent(resource, &kinds, slots, bytes);
     spent.ok_or_else(|| {
-        let name = escaped(start(resource, 40));
+        let name = excerpt(resource, 40);
         Refused::not_found(format!("no measured resource has the name `{name}`"))
     })
 }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use bywash_api::{Code, Explained, Request, Requests};
 use bywash_engine::{Outcome, Reason, Standing};
 use bywash_message::Framing;
-use bywash_terminal::text::{escaped, start};
+use bywash_terminal::text::excerpt;
 use http::StatusCode;
 use tokio::sync::mpsc;
 
@@ -66,7 +66,7 @@ pub(super) fn check(shared: &Shared, wanted: &BTreeMap<String, String>) -> Resul
             _ => continue,
         };
         if !known.contains(&value.as_str()) {
-            let value = escaped(start(value, 40));
+            let value = excerpt(value, 40);
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
             return Err(Refused::invalid(format!(
                 "there is no {name} `{value}`; known values: {known}"

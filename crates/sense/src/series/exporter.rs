@@ -15,7 +15,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::time::Duration;
 use std::{io, thread};
 
-use bywash_terminal::text::{escaped, start};
+use bywash_terminal::text::{escaped, excerpt};
 use bywash_units::Span;
 use thiserror::Error;
 use ureq::Agent;
@@ -173,7 +173,7 @@ impl Asking {
 
     fn http(&self, error: &dyn std::error::Error) -> Failed {
         const SHOWN: usize = 200;
-        let why = escaped(start(&error.to_string(), SHOWN));
+        let why = excerpt(&error.to_string(), SHOWN);
         Failed::Http { exporter: self.name.clone(), why }
     }
 }

@@ -15,7 +15,7 @@ use std::cell::Cell;
 use std::io::{self, BufReader, Read};
 use std::rc::Rc;
 
-use bywash_terminal::text::{escaped, start};
+use bywash_terminal::text::excerpt;
 use bywash_units::{Span, Time};
 use serde::Deserialize;
 use serde::de::{
@@ -107,8 +107,7 @@ impl Sadf {
 
 /// Returns the message of the parser, which may quote the file.
 fn cut(error: &serde_json::Error) -> String {
-    const SHOWN: usize = 200;
-    escaped(start(&error.to_string(), SHOWN))
+    excerpt(&error.to_string(), 200)
 }
 
 /// The maximum number of bytes from one record to the next. With many processors and a thousand

@@ -113,7 +113,7 @@ fn idle(proxy: &Proxy, count: u32) -> io::Result<(u64, f64)> {
     for n in 0..count {
         let mut stream = connect(proxy, n)?;
         ask(&mut stream, "/item")?;
-        expect_200(&mut stream)?;
+        http::expect_200(&mut stream)?;
         connections.push(stream);
     }
     thread::sleep(SETTLE);
@@ -149,7 +149,7 @@ fn queued(proxy: &Proxy, upstream: &Upstream, count: u32) -> io::Result<Queued> 
     drop(holder);
     let start = Instant::now();
     let in_time = waiting.iter_mut().take_while(|_| start.elapsed() < ALL_ANSWERED);
-    let answered = in_time.filter_map(|stream| expect_200(stream).ok()).count();
+    let answered = in_time.filter_map(|stream| http::expect_200(stream).ok()).count();
     Ok(Queued { each, answered, took: start.elapsed() })
 }
 
@@ -158,7 +158,7 @@ fn warm(proxy: &Proxy) -> io::Result<u64> {
     let mut stream = connect(proxy, 0)?;
     for _ in 0..WARM_UP {
         ask(&mut stream, "/item")?;
-        expect_200(&mut stream)?;
+        http::expect_200(&mut stream)?;
     }
     procfs::memory(proxy.pid())
 }
@@ -175,15 +175,6 @@ fn connect(proxy: &Proxy, n: u32) -> io::Result<TcpStream> {
 
 fn ask(stream: &mut TcpStream, path: &str) -> io::Result<()> {
     stream.write_all(http::get(path).as_bytes())
-}
-
-fn expect_200(stream: &mut TcpStream) -> io::Result<()> {
-    let answer = http::read_message(stream)?;
-    if answer.starts_with(b"HTTP/1.1 200 ") {
-        return Ok(());
-    }
-    let line = String::from_utf8_lossy(&answer).lines().next().unwrap_or_default().to_owned();
-    Err(io::Error::other(format!("answered {line:?}")))
 }
 
 fn report(rows: &[Row], count: u32) -> Report {

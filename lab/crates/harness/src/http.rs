@@ -1,39 +1,41 @@
-//! Minimal HTTP/1.1 framing: finds where a head ends and how its body is delimited.
+//! HTTP/1.1 messages: those that the two ends of a measurement send, and readers of the others.
 //!
-//! The two ends of a measurement use it. They only ever receive messages that this crate wrote or
-//! that a proxy has already checked. It is not a parser to expose to a network.
+//! The readers follow the rules of `bywash_message`.
 
 use std::io::{self, ErrorKind, Read};
 
-/// How the body of a message is delimited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Body {
-    /// The number of bytes from `Content-Length`; 0 when that is absent.
-    Length(usize),
-    /// Chunked transfer coding.
-    Chunked,
-}
+use bywash_client::{Answer, blocking};
+use bywash_message::{Decoder, Framing, Limits, Request, Response};
+use http::Method;
 
-/// The parts of a request or response head that a measurement needs.
+/// The limits on a head: more than any proxy adds.
+const LIMITS: Limits = Limits { target: 16 * 1024, fields: 200, bytes: 64 * 1024 };
+/// The most bytes of an answer's body.
+const LONGEST_BODY: usize = 64 << 20;
+/// Bytes per read.
+const PART: usize = 16 * 1024;
+
+/// The parts of a request's head that an upstream needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
-    /// Second word of the first line: the path of a request, the status of a response.
-    pub subject: String,
-    /// How the body that follows is delimited.
-    pub body: Body,
+    /// The path and the query.
+    pub path: String,
     /// Bytes of the head including its empty line. The body starts here.
     pub length: usize,
+    framing: Framing,
 }
 
 impl Head {
     /// Parses the head at the start of `bytes`; `None` until the head is complete.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
-        let length = head_length(bytes)?;
-        let text = String::from_utf8_lossy(&bytes[..length]);
-        let mut lines = text.split("\r\n");
-        let subject = lines.next()?.split(' ').nth(1)?.to_owned();
-        let body = lines.filter_map(|line| line.split_once(':')).find_map(body_of);
-        Some(Self { subject, body: body.unwrap_or(Body::Length(0)), length })
+        let length = bywash_message::Head::default().end(bytes, &LIMITS).ok()??;
+        let request = Request::parse(&bytes[..length], &LIMITS).ok()?;
+        let path = request.target.path_and_query().to_owned();
+        Some(Self { path, length, framing: request.framing })
+    }
+
+    fn body(&self) -> Decoder {
+        Decoder::new(self.framing, &LIMITS)
     }
 }
 
@@ -43,50 +45,84 @@ pub fn head_length(bytes: &[u8]) -> Option<usize> {
     bytes.windows(4).position(|four| four == b"\r\n\r\n").map(|at| at + 4)
 }
 
-fn body_of((name, value): (&str, &str)) -> Option<Body> {
-    if name.eq_ignore_ascii_case("content-length") {
-        return value.trim().parse().ok().map(Body::Length);
-    }
-    let chunked = name.eq_ignore_ascii_case("transfer-encoding")
-        && value.trim().eq_ignore_ascii_case("chunked");
-    chunked.then_some(Body::Chunked)
-}
-
-/// Returns whether this head has `Connection: close`.
-pub fn says_close(head: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(head);
-    let mut fields = text.split("\r\n").filter_map(|line| line.split_once(':'));
-    fields.any(|(name, value)| {
-        name.eq_ignore_ascii_case("connection") && value.trim().eq_ignore_ascii_case("close")
-    })
-}
-
-/// Returns the bytes of the message at the start of `bytes`; `None` until the message is complete.
-/// A chunked body is assumed to end with the buffer, which holds for one message at a time without
-/// trailers.
-pub fn message_length(head: &Head, bytes: &[u8]) -> Option<usize> {
-    match head.body {
-        Body::Length(body) => Some(head.length + body).filter(|&end| end <= bytes.len()),
-        Body::Chunked => {
-            let body = &bytes[head.length..];
-            let ended = body == b"0\r\n\r\n" || body.ends_with(b"\r\n0\r\n\r\n");
-            ended.then_some(bytes.len())
+/// Returns the bytes of the request at the start of `bytes`; `None` until it is complete.
+pub fn request_length(bytes: &[u8]) -> Option<usize> {
+    let head = Head::parse(bytes)?;
+    let (mut body, mut end) = (head.body(), head.length);
+    while !body.is_ended() {
+        let (count, _) = body.decode(&bytes[end..]).ok()?;
+        if count == 0 {
+            return None;
         }
+        end += count;
     }
+    Some(end)
 }
 
-/// Reads one complete message from `stream`. Nothing may follow it.
-pub fn read_message(stream: &mut impl Read) -> io::Result<Vec<u8>> {
-    let (mut got, mut part) = (Vec::new(), [0; 4096]);
+/// Reads the head of the next request. `unread` has the bytes that have arrived; the head is
+/// removed from them.
+pub fn read_head(stream: &mut impl Read, unread: &mut Vec<u8>) -> io::Result<Head> {
     loop {
-        match stream.read(&mut part)? {
-            0 => return Err(ErrorKind::UnexpectedEof.into()),
-            count => got.extend_from_slice(&part[..count]),
+        if let Some(head) = Head::parse(unread) {
+            unread.drain(..head.length);
+            return Ok(head);
         }
-        if Head::parse(&got).is_some_and(|head| message_length(&head, &got).is_some()) {
-            return Ok(got);
+        read_more(stream, unread)?;
+    }
+}
+
+/// Reads the body of a request to its end and discards it.
+pub fn read_body(stream: &mut impl Read, unread: &mut Vec<u8>, head: &Head) -> io::Result<()> {
+    let mut body = head.body();
+    while !body.is_ended() {
+        let (count, _) = body.decode(unread).map_err(|_| ErrorKind::InvalidData)?;
+        unread.drain(..count);
+        if count == 0 {
+            read_more(stream, unread)?;
         }
     }
+    Ok(())
+}
+
+fn read_more(stream: &mut impl Read, unread: &mut Vec<u8>) -> io::Result<()> {
+    let mut part = [0; PART];
+    match stream.read(&mut part) {
+        Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
+        Ok(count) => {
+            unread.extend_from_slice(&part[..count]);
+            Ok(())
+        }
+        Err(e) if e.kind() == ErrorKind::Interrupted => Ok(()),
+        Err(e) => Err(e),
+    }
+}
+
+/// Returns an empty answer, which takes bytes as they arrive.
+pub fn empty_answer() -> Answer {
+    Answer::new(Method::GET, LIMITS, LONGEST_BODY)
+}
+
+/// Parses an answer. Returns its head; `None` until the whole answer is in `bytes`.
+pub fn parse_answer(bytes: &[u8]) -> io::Result<Option<Response>> {
+    let mut answer = empty_answer();
+    let head = answer.feed(bytes)?;
+    Ok(head.filter(|_| answer.has_ended()))
+}
+
+/// Reads a whole answer, and returns its head and its body.
+pub fn read_answer(stream: &mut impl Read) -> io::Result<(Response, Vec<u8>)> {
+    let mut answer = empty_answer();
+    let head = blocking::whole(stream, &mut answer)?;
+    Ok((head, answer.body))
+}
+
+/// Reads a whole answer. An answer with another status than 200 is an error.
+pub fn expect_200(stream: &mut impl Read) -> io::Result<Response> {
+    let (head, _) = read_answer(stream)?;
+    if head.status == 200 {
+        return Ok(head);
+    }
+    Err(io::Error::other(format!("it answers {}", head.status)))
 }
 
 /// Returns a GET request.
@@ -113,39 +149,44 @@ mod tests {
         let request = get("/a");
         assert_eq!(Head::parse(&request.as_bytes()[..request.len() - 1]), None);
         let head = Head::parse(request.as_bytes()).unwrap();
-        assert_eq!((head.subject.as_str(), head.length), ("/a", request.len()));
-        assert_eq!(head.body, Body::Length(0));
+        assert_eq!((head.path.as_str(), head.length), ("/a", request.len()));
     }
 
     #[test]
-    fn a_message_ends_where_its_length_says() {
-        let response = ok("hello");
-        let head = Head::parse(response.as_bytes()).unwrap();
-        assert_eq!((head.subject.as_str(), head.body), ("200", Body::Length(5)));
-        assert_eq!(message_length(&head, response.as_bytes()), Some(response.len()));
-        assert_eq!(message_length(&head, &response.as_bytes()[..response.len() - 1]), None);
+    fn a_request_ends_where_its_framing_says() {
+        for (lines, body) in [
+            ("Content-Length: 5\r\n", "hello"),
+            ("Transfer-Encoding: chunked\r\n", "5\r\nhello\r\n0\r\n\r\n"),
+        ] {
+            let request = post("/a", lines) + body;
+            let (whole, all) = (request.len(), request + &get("/b"));
+            assert_eq!(request_length(all.as_bytes()), Some(whole));
+            assert_eq!(request_length(&all.as_bytes()[..whole - 1]), None);
+            let (mut stream, mut unread) = (all.as_bytes(), Vec::new());
+            for path in ["/a", "/b"] {
+                let head = read_head(&mut stream, &mut unread).unwrap();
+                assert_eq!(head.path, path);
+                read_body(&mut stream, &mut unread, &head).unwrap();
+            }
+            assert!(read_head(&mut stream, &mut unread).is_err());
+        }
     }
 
     #[test]
-    fn a_message_is_read_to_its_end_or_not_at_all() {
-        let response = ok("hello");
-        assert_eq!(read_message(&mut response.as_bytes()).unwrap(), response.as_bytes());
-        assert!(read_message(&mut &response.as_bytes()[..response.len() - 1]).is_err());
+    fn an_answer_is_read_to_its_end_or_not_at_all() {
+        let answer = ok("hello");
+        let (head, body) = read_answer(&mut answer.as_bytes()).unwrap();
+        assert!(head.status == 200 && head.keep_alive && body == b"hello");
+        let cut = &answer.as_bytes()[..answer.len() - 1];
+        assert!(read_answer(&mut &cut[..]).is_err() && parse_answer(cut).unwrap().is_none());
+        assert!(parse_answer(b"\x00\x16").is_err());
     }
 
     #[test]
-    fn only_a_connection_field_announces_the_close() {
-        assert!(says_close(b"HTTP/1.1 503 x\r\nconnection: Close\r\n\r\n"));
-        assert!(!says_close(b"HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nX: close\r\n\r\n"));
-    }
-
-    #[test]
-    fn a_chunked_message_ends_with_the_last_chunk() {
-        let head = post("/a", "transfer-encoding: Chunked\r\n");
-        let whole = format!("{head}2\r\nhi\r\n0\r\n\r\n");
-        let head = Head::parse(whole.as_bytes()).unwrap();
-        assert_eq!(head.body, Body::Chunked);
-        assert_eq!(message_length(&head, whole.as_bytes()), Some(whole.len()));
-        assert_eq!(message_length(&head, &whole.as_bytes()[..whole.len() - 2]), None);
+    fn another_status_than_200_is_an_error() {
+        let answer = ok("").replace("200", "503");
+        let error = expect_200(&mut answer.as_bytes()).unwrap_err().to_string();
+        assert_eq!(error, "it answers 503 Service Unavailable");
+        assert!(expect_200(&mut ok("").as_bytes()).is_ok());
     }
 }

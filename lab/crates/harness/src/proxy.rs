@@ -1,6 +1,7 @@
 //! Runs a program under test. Dropping the value ends its processes and removes its folder.
 
 use crate::confine::Confinement;
+use crate::http;
 use crate::peer::{self, ADMIN, Front, Kind, Ports, Programs, Setup, Task};
 use crate::procfs;
 use crate::sys::{self, Signal};
@@ -8,7 +9,7 @@ use crate::tls;
 use bywash_peer::{Running, Scratch, child_guard, free_port};
 use serde_json::Value;
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -134,12 +135,11 @@ impl Proxy {
     pub fn status(&self, field: &str) -> io::Result<u64> {
         let mut stream = UnixStream::connect(self.scratch.join(ADMIN))?;
         stream.set_read_timeout(Some(STATUS_BOUND))?;
-        let request = "GET /v1/status HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-        stream.write_all(request.as_bytes())?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer)?;
-        status_field(&answer, field)
-            .ok_or_else(|| io::Error::other(format!("no number `{field}` in {answer:?}")))
+        stream.write_all(b"GET /v1/status HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
+        let (_, body) = http::read_answer(&mut stream)?;
+        let status: Value = serde_json::from_slice(&body)?;
+        let number = status.pointer(&format!("/{field}")).and_then(Value::as_u64);
+        number.ok_or_else(|| io::Error::other(format!("no number `{field}` in {status}")))
     }
 
     /// Sends a signal to the serving process.
@@ -224,27 +224,5 @@ impl Proxy {
 impl Drop for Proxy {
     fn drop(&mut self) {
         self.kill();
-    }
-}
-
-/// Returns the number `field` of the JSON object in an HTTP response, with any framing.
-fn status_field(answer: &str, field: &str) -> Option<u64> {
-    let object = answer.get(answer.find('{')?..=answer.rfind('}')?)?;
-    serde_json::from_str::<Value>(object).ok()?.pointer(&format!("/{field}"))?.as_u64()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_status_field_is_found_in_plain_and_in_chunked_answers() {
-        let body = r#"{"running":1,"waiting":2,"classes":{"a":3}}"#;
-        let plain = format!("HTTP/1.1 200 OK\r\n\r\n{body}");
-        let chunked = format!("HTTP/1.1 200 OK\r\n\r\n2b\r\n{body}\r\n0\r\n\r\n");
-        assert_eq!(status_field(&plain, "waiting"), Some(2));
-        assert_eq!(status_field(&chunked, "running"), Some(1));
-        assert_eq!(status_field(&plain, "missing"), None);
-        assert_eq!(status_field("HTTP/1.1 404 Not Found\r\n\r\n", "waiting"), None);
     }
 }

@@ -22,7 +22,7 @@ mod line;
 use std::fmt;
 use std::str::FromStr;
 
-use bywash_terminal::text::{escaped, start};
+use bywash_terminal::text::excerpt;
 use bywash_units::Span;
 
 use clock::Clock;
@@ -98,7 +98,7 @@ impl FormatFlaw {
 
 /// Returns a readable length of a text, escaped.
 fn shown(text: &str) -> String {
-    escaped(start(text, 60))
+    excerpt(text, 60)
 }
 
 impl fmt::Display for FormatFlaw {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 
-use bywash_harness::http::{self, Head, message_length};
+use bywash_harness::http;
 use bywash_harness::sys::Epoll;
 use bywash_harness::tls::{self, MaybeTlsStream};
 
@@ -163,10 +163,9 @@ impl Shape {
 
     /// Returns the shape of the response in `bytes`; `None` until it is complete.
     fn of(bytes: &[u8]) -> Option<Self> {
-        let head = Head::parse(bytes)?;
-        let total = message_length(&head, bytes)?;
-        let closing = http::says_close(&bytes[..head.length]);
-        Some(Self { head: head.length, total, closing })
+        let answer = http::parse_answer(bytes).ok()??;
+        let head = http::head_length(bytes)?;
+        Some(Self { head, total: bytes.len(), closing: !answer.keep_alive })
     }
 }
 

@@ -64,7 +64,7 @@ impl Site {
     pub(super) fn stop(mut self) -> io::Result<()> {
         let mut operators = TcpStream::connect(("127.0.0.1", OPERATORS))?;
         operators.write_all(http::get("/metrics").replace("bench.test", "127.0.0.1").as_bytes())?;
-        let metrics = http::read_message(&mut operators)?;
+        let (_, metrics) = http::read_answer(&mut operators)?;
         let metrics = String::from_utf8_lossy(&metrics);
         let held = |lane: &str| {
             let sample = format!("bywash_held_answers_total{{lane=\"{lane}\"}} ");
@@ -123,9 +123,10 @@ fn application(load: &Load) -> io::Result<SocketAddr> {
 }
 
 fn serve(mut connection: TcpStream, elephant: usize, ant: usize) -> io::Result<()> {
+    let mut unread = Vec::new();
     loop {
-        let request = http::read_message(&mut connection)?;
-        let bytes = if request.starts_with(b"GET /e ") { elephant } else { ant };
+        let request = http::read_head(&mut connection, &mut unread)?;
+        let bytes = if request.path == "/e" { elephant } else { ant };
         let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {bytes}\r\n\r\n");
         let mut answer = head.into_bytes();
         answer.resize(answer.len() + bytes, b'x');

@@ -2,7 +2,7 @@
 
 use super::End;
 use crate::client_socket;
-use crate::http::{self, Head, message_length};
+use crate::http;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::time::Instant;
@@ -108,22 +108,12 @@ impl Exchange {
     }
 
     /// Returns `None` until the bytes are a complete response or can no longer become one.
-    fn answered(&mut self) -> Option<ReadyOutcome> {
-        if self.request.is_none() || !is_http(&self.unread) {
-            let end = End::Garbled;
-            return Some(ReadyOutcome::Ended { end, open: false })
-                .filter(|_| self.request.is_some());
-        }
-        let head = Head::parse(&self.unread)?;
-        message_length(&head, &self.unread)?;
-        let end = head.subject.parse().map_or(End::Garbled, End::Status);
-        let open = !http::says_close(&self.unread[..head.length]);
+    fn answered(&self) -> Option<ReadyOutcome> {
+        self.request?;
+        let (end, open) = match http::parse_answer(&self.unread) {
+            Ok(head) => head.map(|head| (End::Status(head.status.as_u16()), head.keep_alive))?,
+            Err(_) => (End::Garbled, false),
+        };
         Some(ReadyOutcome::Ended { end, open })
     }
-}
-
-fn is_http(bytes: &[u8]) -> bool {
-    let start = b"HTTP/1.1 ";
-    let length = start.len().min(bytes.len());
-    bytes[..length] == start[..length]
 }

@@ -1,6 +1,6 @@
 //! The good and bad behaviours of an upstream.
 
-use crate::http::{self, Head, message_length};
+use crate::http;
 use crate::sys;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -51,7 +51,7 @@ fn request_length(bytes: &[u8]) -> Option<usize> {
     if !bytes.starts_with(b"POST ") {
         return http::head_length(bytes);
     }
-    message_length(&Head::parse(bytes)?, bytes)
+    http::request_length(bytes)
 }
 
 /// Returns the bytes from the second word on.

@@ -241,7 +241,9 @@ pub(super) fn joined(
 
 #[cfg(test)]
 mod tests {
+    use bywash_command::which::Which;
     use bywash_control::Overrides;
+    use serde_json::Value;
 
     use super::super::{interactive, scenario};
     use super::*;
@@ -250,19 +252,10 @@ mod tests {
     fn what_is_decided_at_the_demos_shop_is_written_down() {
         let (folder, scenario) = (Folder::new().unwrap(), scenario(interactive::CRAWLER).unwrap());
         let side = Side::open(Kind::Bywash, &scenario, &folder).unwrap();
-        let link = side.console(&folder).unwrap();
-        let (address, token) = link.split_once("/#/login/").unwrap();
-        let address = address.trim_start_matches("http://");
-        let body = serde_json::json!({ "on": true, "why": "so" }).to_string();
-        let length = body.len();
-        let request = format!(
-            "POST /v1/bypass HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nBywash-Admin: 1\r\n\
-             Content-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
-        );
-        let mut admin = std::net::TcpStream::connect(address).unwrap();
-        std::io::Write::write_all(&mut admin, request.as_bytes()).unwrap();
-        let answer = std::io::read_to_string(&mut admin).unwrap();
-        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        assert!(side.console(&folder).unwrap().contains("/#/login/"));
+        let which = Which { admin: side.gateway.admin(), key: Some(folder.file(KEY)) };
+        let decision = serde_json::json!({ "on": true, "why": "so" });
+        admin_client::post::<Value>(&which, "me", "/v1/bypass", &decision).unwrap();
         let kept = bywash_handover::load(&folder.file(folder::STATE), "overrides", 1 << 20);
         let kept = String::from_utf8(kept.unwrap().expect("it is there")).unwrap();
         assert!(Overrides::read(&kept).unwrap().bypasses());

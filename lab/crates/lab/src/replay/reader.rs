@@ -13,7 +13,7 @@ use bywash_message::Target;
 use bywash_sense::access_log::{
     End, Flaw, Format, Line, Lines, Logged, Parser, Who, open, unpacked,
 };
-use bywash_terminal::text::{escaped, start};
+use bywash_terminal::text::excerpt;
 use bywash_units::Span;
 
 /// A request of the log.
@@ -137,6 +137,8 @@ impl LogContent {
             Err(flaw) => {
                 counts.flawed += 1;
                 if counts.first.len() < SHOWN {
+                    let shown =
+                        |line| format!(": {}", excerpt(&String::from_utf8_lossy(line), WIDTH));
                     let text = line.map(shown).unwrap_or_default();
                     counts.first.push((counts.lines, format!("{flaw}{text}")));
                 }
@@ -156,12 +158,6 @@ impl LogContent {
             .retain(|request| request.began <= middle + FAR && middle <= request.began + FAR);
         self.counts.strays = (all - self.requests.len()) as u64;
     }
-}
-
-/// Returns the beginning of a line, escaped.
-fn shown(line: &[u8]) -> String {
-    let text = String::from_utf8_lossy(&line[..line.len().min(4 * WIDTH)]);
-    format!(": {}", escaped(start(&text, WIDTH)))
 }
 
 fn logged_request(logged: &Logged<'_>, config: &Config) -> LoggedRequest {

@@ -72,8 +72,7 @@ fn upload(port: u16, bound: Duration) -> io::Result<()> {
         pause(start, step);
     }
     stream.set_read_timeout(Some(left_until(deadline)?))?;
-    let answer = http::read_message(&mut stream)?;
-    is_200(&answer)
+    http::expect_200(&mut stream).map(drop)
 }
 
 /// Reads an answer at 20 kB/s. This is also the rate of its line if that is slow (`line.rs`).
@@ -83,17 +82,15 @@ fn read(port: u16, bound: Duration) -> io::Result<()> {
     let mut stream = client_socket::connect_over_line(client_socket::address(READER), port)?;
     sys::set_receive_buffer(&stream, 8192)?;
     stream.write_all(http::get(&format!("/bytes/{size}")).as_bytes())?;
-    let (mut got, start) = (Vec::new(), Instant::now());
+    let (mut answer, start) = (http::empty_answer(), Instant::now());
     let mut room = vec![0; READ_RATE / STEPS as usize];
     for step in 1.. {
         stream.set_read_timeout(Some(left_until(deadline)?))?;
-        match stream.read(&mut room)? {
-            0 => return Err(ErrorKind::UnexpectedEof.into()),
-            count => got.extend_from_slice(&room[..count]),
+        let count = stream.read(&mut room)?;
+        if answer.feed(&room[..count])?.is_some_and(|head| head.status != 200) {
+            return Err(ErrorKind::InvalidData.into());
         }
-        is_200(&got)?;
-        let head = http::head_length(&got);
-        if head.is_some_and(|head| got.len() >= head + size) {
+        if answer.has_ended() {
             return Ok(());
         }
         pause(start, step);
@@ -110,10 +107,4 @@ fn pause(start: Instant, step: u32) {
 fn left_until(deadline: Instant) -> io::Result<Duration> {
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() { Err(ErrorKind::TimedOut.into()) } else { Ok(left) }
-}
-
-fn is_200(answer: &[u8]) -> io::Result<()> {
-    let good = b"HTTP/1.1 200 ";
-    let count = good.len().min(answer.len());
-    if answer[..count] == good[..count] { Ok(()) } else { Err(ErrorKind::InvalidData.into()) }
 }

@@ -34,7 +34,7 @@ pub(super) fn measure(target: &Target, addresses: usize) -> io::Result<Vec<f64>>
             let cookie = format!("Cookie: sid=invented{address}x{number}\r\n");
             let request = format!("GET /item HTTP/1.1\r\nHost: bench.test\r\n{cookie}\r\n");
             stream.write_all(request.as_bytes())?;
-            http::read_message(&mut stream)?;
+            http::read_answer(&mut stream)?;
         }
     }
     each_asks(&mut buyers, "/pay")?;
@@ -53,7 +53,7 @@ fn each_asks(buyers: &mut [TcpStream], path: &str) -> io::Result<()> {
     for (number, stream) in buyers.iter_mut().enumerate() {
         let lines = format!("Cookie: sid=buyer{number}\r\nContent-Length: 0\r\n");
         stream.write_all(http::post(path, &lines).as_bytes())?;
-        http::read_message(stream)?;
+        http::read_answer(stream)?;
     }
     Ok(())
 }

@@ -53,9 +53,7 @@ fn probe(port: u16, path: &str) -> io::Result<()> {
     let request =
         format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes())?;
-    let answer = http::read_message(&mut stream)?;
-    let is_good = answer.starts_with(b"HTTP/1.1 200 ");
-    is_good.then_some(()).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    http::expect_200(&mut stream).map(drop)
 }
 
 fn count_served(watchers: &[TcpStream]) -> usize {

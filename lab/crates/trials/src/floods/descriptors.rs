@@ -84,7 +84,7 @@ fn starve(proxy: &Proxy) -> io::Result<Row> {
     let asked = Instant::now();
     let is_product = proxy.kind() == Kind::Bywash;
     let admin = is_product.then(|| proxy.status("connections").map(|_| asked.elapsed()));
-    let served = clients.iter_mut().filter_map(|client| http::read_message(client).ok()).count();
+    let served = clients.iter_mut().filter_map(|client| http::read_answer(client).ok()).count();
     drop(clients);
     let recovered = recover(proxy);
     if !proxy.is_alive() {
@@ -97,7 +97,7 @@ fn starve(proxy: &Proxy) -> io::Result<Row> {
 fn recover(proxy: &Proxy) -> Option<Duration> {
     let start = Instant::now();
     while start.elapsed() < BOUND {
-        if ask(proxy).is_ok_and(|answer| answer.starts_with(b"HTTP/1.1 200 ")) {
+        if ask(proxy).is_ok() {
             return Some(start.elapsed());
         }
         thread::sleep(Duration::from_millis(5));
@@ -105,11 +105,11 @@ fn recover(proxy: &Proxy) -> Option<Duration> {
     None
 }
 
-fn ask(proxy: &Proxy) -> io::Result<Vec<u8>> {
+fn ask(proxy: &Proxy) -> io::Result<()> {
     let mut client: TcpStream = proxy.connect()?;
     client.set_read_timeout(Some(Duration::from_millis(500)))?;
     client.write_all(http::get("/item").as_bytes())?;
-    http::read_message(&mut client)
+    http::expect_200(&mut client).map(drop)
 }
 
 fn report(rows: &[Row]) -> Report {

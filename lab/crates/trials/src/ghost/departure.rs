@@ -118,7 +118,7 @@ fn sized_post(paths: &Paths, announced: usize, sent: usize) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bywash_harness::http::{Head, message_length};
+    use bywash_harness::http::{Head, request_length};
 
     /// Returns how many bytes of the first request's body are sent, and whether the request is
     /// complete.
@@ -127,9 +127,9 @@ mod tests {
         let departure = QUEUED.iter().find(|departure| departure.name == name).unwrap();
         let script = (departure.script)(&paths);
         let head = Head::parse(&script.first).unwrap();
-        assert_eq!(head.subject, "/a");
+        assert_eq!(head.path, "/a");
         let all = [script.first, script.later].concat();
-        (all.len() - head.length, message_length(&head, &all).is_some())
+        (all.len() - head.length, request_length(&all).is_some())
     }
 
     #[test]
@@ -147,7 +147,7 @@ mod tests {
         let paths = Paths { first: "/a".into(), second: "/b".into() };
         let at_once = pipelined_at_once(&paths).first;
         let first = Head::parse(&at_once).unwrap();
-        assert_eq!(Head::parse(&at_once[first.length..]).unwrap().subject, "/b");
-        assert_eq!(Head::parse(&pipelined_later(&paths).later).unwrap().subject, "/b");
+        assert_eq!(Head::parse(&at_once[first.length..]).unwrap().path, "/b");
+        assert_eq!(Head::parse(&pipelined_later(&paths).later).unwrap().path, "/b");
     }
 }

@@ -7,14 +7,14 @@
 //! its body unread. Any other request is answered immediately.
 
 use std::collections::HashMap;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, Write};
 use std::net::{Shutdown, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bywash_harness::http::{self, Head, message_length};
+use bywash_harness::http;
 
 /// Beginning of a streamed response, for which the client waits before it leaves.
 pub const STREAMED: &[u8] = b"the beginning of a long body";
@@ -151,18 +151,13 @@ fn introduce(id: usize, stream: &TcpStream) -> io::Result<(Connection, TcpStream
 /// Serves until the connection ends. Returns `None` if the connection must stay open and unread.
 fn serve(mut stream: TcpStream, on: Connection, tell: &Sender<Seen>) -> Option<()> {
     let mut unread = Vec::new();
-    while let Some(head) = read_until(&mut stream, &mut unread, Head::parse) {
-        let path = head.subject.clone();
-        tell.send(Seen::Arrived { path: path.clone(), on }).ok()?;
-        if path.starts_with("/stall/") {
+    while let Ok(head) = http::read_head(&mut stream, &mut unread) {
+        tell.send(Seen::Arrived { path: head.path.clone(), on }).ok()?;
+        if head.path.starts_with("/stall/") {
             return None;
         }
-        let whole = |bytes: &[u8]| message_length(&head, bytes);
-        let Some(length) = read_until(&mut stream, &mut unread, whole) else {
-            break;
-        };
-        unread.drain(..length);
-        if stream.write_all(reply(&path).as_bytes()).is_err() {
+        let read = http::read_body(&mut stream, &mut unread, &head);
+        if read.and_then(|()| stream.write_all(reply(&head.path).as_bytes())).is_err() {
             break;
         }
     }
@@ -180,26 +175,6 @@ fn reply(path: &str) -> String {
     }
 }
 
-/// Reads until `find` succeeds on the unused bytes. Returns `None` at the end of the connection.
-fn read_until<T>(
-    stream: &mut TcpStream,
-    unread: &mut Vec<u8>,
-    find: impl Fn(&[u8]) -> Option<T>,
-) -> Option<T> {
-    let mut part = [0; 16384];
-    loop {
-        if let Some(found) = find(unread) {
-            return Some(found);
-        }
-        match stream.read(&mut part) {
-            Ok(0) => return None,
-            Ok(count) => unread.extend_from_slice(&part[..count]),
-            Err(e) if e.kind() == ErrorKind::Interrupted => {}
-            Err(_) => return None,
-        }
-    }
-}
-
 fn v4(address: SocketAddr) -> io::Result<SocketAddrV4> {
     match address {
         SocketAddr::V4(address) => Ok(address),
@@ -210,6 +185,7 @@ fn v4(address: SocketAddr) -> io::Result<SocketAddrV4> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Read;
 
     const BOUND: Duration = Duration::from_secs(5);
 

@@ -1,7 +1,7 @@
 //! One connection that makes a gateway hold memory, and the kinds of such connections.
 
 use std::fmt;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -104,7 +104,7 @@ impl Hostile {
         if what == Kind::TlsIdle {
             let mut wire = tls::MaybeTlsStream::Tls(Box::new(tls::Client::new()?.connect(stream)?));
             wire.write_all(http::get("/item").as_bytes())?;
-            answered(&mut wire)?;
+            http::expect_200(&mut wire)?;
             return Ok(Self { _wire: wire });
         }
         match what {
@@ -115,12 +115,12 @@ impl Hostile {
             Kind::HalfLarge => stream.write_all(&head("GET /x", "X-Half: ", 15_000))?,
             Kind::Idle => {
                 stream.write_all(http::get("/item").as_bytes())?;
-                answered(&mut stream)?;
+                http::expect_200(&mut stream)?;
             }
             Kind::IdlePost => {
                 stream.write_all(http::post("/item", "Content-Length: 60000\r\n").as_bytes())?;
                 stream.write_all(&vec![b'a'; 60_000])?;
-                answered(&mut stream)?;
+                http::expect_200(&mut stream)?;
             }
             Kind::Holder => stream.write_all(http::get("/hold").as_bytes())?,
             Kind::Refused | Kind::Waiting => {
@@ -144,11 +144,6 @@ fn head(line: &str, field: &str, bytes: usize) -> Vec<u8> {
     let mut head = format!("{line} HTTP/1.1\r\nHost: bench.test\r\n{field}").into_bytes();
     head.resize(bytes, b'a');
     head
-}
-
-fn answered(stream: &mut impl Read) -> io::Result<()> {
-    let answer = http::read_message(stream)?;
-    if answer.starts_with(b"HTTP/1.1 200") { Ok(()) } else { Err(io::Error::other("no 200")) }
 }
 
 /// Sends as many bytes as the other side accepts without waiting for it.

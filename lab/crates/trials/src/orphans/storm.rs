@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use bywash_harness::http;
 use bywash_harness::procfs;
 use bywash_harness::stats::percentile;
 use bywash_harness::sys;
@@ -156,8 +157,7 @@ fn requests(port: u16) -> Operation {
         let mut client = TcpStream::connect(("127.0.0.1", port))?;
         client
             .write_all(b"GET /page HTTP/1.1\r\nHost: shop.example\r\nConnection: close\r\n\r\n")?;
-        let answer = io::read_to_string(client)?;
-        if answer.starts_with("HTTP/1.1 200") { Ok(()) } else { Err(io::Error::other(answer)) }
+        http::expect_200(&mut client).map(drop)
     })
 }
 

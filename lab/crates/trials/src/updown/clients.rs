@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use bywash_harness::http::{self, read_message};
+use bywash_harness::http;
 
 /// Number of clients of each manner.
 const EACH: usize = 4;
@@ -107,13 +107,8 @@ fn ask(port: u16, connection: &mut Option<TcpStream>) -> io::Result<()> {
         None => connect(port).map_err(|e| io::Error::other(format!("connect: {e}")))?,
     };
     stream.write_all(http::get("/item").as_bytes())?;
-    let answer = read_message(&mut stream)?;
-    if !answer.starts_with(b"HTTP/1.1 200 ") {
-        let line = String::from_utf8_lossy(&answer).lines().next().unwrap_or_default().to_owned();
-        return Err(io::Error::other(line));
-    }
-    let head = http::head_length(&answer).unwrap_or_default();
-    *connection = Some(stream).filter(|_| !http::says_close(&answer[..head]));
+    let answer = http::expect_200(&mut stream)?;
+    *connection = Some(stream).filter(|_| answer.keep_alive);
     Ok(())
 }
 

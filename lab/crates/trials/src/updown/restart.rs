@@ -66,7 +66,7 @@ impl Row {
         self.accepts.push(millis());
         client.set_read_timeout(Some(BOUND))?;
         client.write_all(http::get("/item").as_bytes())?;
-        http::read_message(&mut client)?;
+        http::read_answer(&mut client)?;
         self.answers.push(millis());
         Ok(())
     }

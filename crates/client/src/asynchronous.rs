@@ -1,0 +1,44 @@
+//! Reads an answer from a stream of tokio. If a future is dropped, no byte is lost.
+//!
+//! Every error is one of the stream or of [`Answer::feed`].
+
+use std::io::Result;
+
+use bywash_message::Response;
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+use crate::Answer;
+
+/// Reads once. Returns the head if these bytes complete it.
+pub async fn receive<S>(stream: &mut S, answer: &mut Answer) -> Result<Option<Response>>
+where
+    S: AsyncRead + Unpin,
+{
+    let mut bytes = Vec::with_capacity(16 * 1024);
+    stream.read_buf(&mut bytes).await?;
+    answer.feed(&bytes)
+}
+
+/// Reads the head. The beginning of the body may arrive with it.
+pub async fn head<S>(stream: &mut S, answer: &mut Answer) -> Result<Response>
+where
+    S: AsyncRead + Unpin,
+{
+    loop {
+        if let Some(head) = receive(stream, answer).await? {
+            return Ok(head);
+        }
+    }
+}
+
+/// Reads the whole answer. Returns its head; its body is in `answer`.
+pub async fn whole<S>(stream: &mut S, answer: &mut Answer) -> Result<Response>
+where
+    S: AsyncRead + Unpin,
+{
+    let head = head(stream, answer).await?;
+    while !answer.has_ended() {
+        receive(stream, answer).await?;
+    }
+    Ok(head)
+}

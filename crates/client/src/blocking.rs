@@ -1,0 +1,34 @@
+//! Reads an answer from a stream that blocks.
+//!
+//! Every error is one of the stream or of [`Answer::feed`].
+
+use std::io::{Read, Result};
+
+use bywash_message::Response;
+
+use crate::Answer;
+
+/// Reads once. Returns the head if these bytes complete it.
+pub fn receive(stream: &mut impl Read, answer: &mut Answer) -> Result<Option<Response>> {
+    let mut bytes = [0; 16 * 1024];
+    let count = stream.read(&mut bytes)?;
+    answer.feed(&bytes[..count])
+}
+
+/// Reads the head. The beginning of the body may arrive with it.
+pub fn head(stream: &mut impl Read, answer: &mut Answer) -> Result<Response> {
+    loop {
+        if let Some(head) = receive(stream, answer)? {
+            return Ok(head);
+        }
+    }
+}
+
+/// Reads the whole answer. Returns its head; its body is in `answer`.
+pub fn whole(stream: &mut impl Read, answer: &mut Answer) -> Result<Response> {
+    let head = head(stream, answer)?;
+    while !answer.has_ended() {
+        receive(stream, answer)?;
+    }
+    Ok(head)
+}
