@@ -310,7 +310,7 @@ def hyper(folder):
     its = re.search(r'name = "hyper"\nversion = "([\d.]+)"', (ROOT / "Cargo.lock").read_text()).group(1)
     handlers = [
         Handler("", "plain", f"nothing: its future is dropped; {CANCEL}"),
-        Handler("`TerminateLayer`", "sdk", "[the SDK](../../sdk/tower/README.md): threads are told as well")]
+        Handler("`TerminateLayer`", "sdk", "[the SDK](../../sdk/tower/README.md): threads are notified as well")]
 
     def start(handler):
         return running(folder, target / "release/examples/stack", handler.how)
