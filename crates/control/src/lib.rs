@@ -12,8 +12,8 @@
 //!
 //! # Trust
 //!
-//! The evidence is made of requests from strangers. One client can make a page look heavy by
-//! requesting it whenever the site is busy. So each finding says how much of its page's work one
+//! The evidence is made of requests that any client can send. One client can make a page look heavy
+//! by requesting it whenever the site is busy. So each finding says how much of its page's work one
 //! client caused ([`Elephant::by_one`]), and if that is much, nothing is done without an operator.
 //! A rule for transactions is rejected, no matter who asks for it. There are no more than
 //! [`MOST_RULES`] rules and [`MOST_ENTRIES`] entries.

@@ -478,8 +478,8 @@ impl Watch {
         self.recent.answers(self.which(of), now)
     }
 
-    /// Returns whether requests of this name can be told from all others before there is a rule for
-    /// them.
+    /// Returns whether requests of this name can be distinguished from all others before there is a
+    /// rule for them.
     pub fn tells_apart(&self, pattern: &str) -> bool {
         self.column(pattern).is_some()
     }

@@ -34,7 +34,7 @@ impl Engine {
     ///   time, its standing and its principal. Requests that the new scheduler refuses or evicts,
     ///   because of a smaller queue or a lower cap, are shed as [`Reason::Reconfigured`].
     /// - **the scheduler's own state**: overload detectors and the earned floor share start afresh
-    ///   with a new scheduler. The age of the queue's head shows at the next look whether there is
+    ///   with a new scheduler. The age of the queue's head shows at the next check whether there is
     ///   overload; the CPU shows it with the next reading.
     /// - **sessions**: they stay. If there is less room, some are forgotten, fresh ones first. If
     ///   other classes prove a session, every session is checked again. Its age is checked against

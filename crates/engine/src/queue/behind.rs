@@ -11,9 +11,9 @@
 pub(super) enum Group {
     /// Requests whose bodies have not been received completely.
     Unfinished,
-    /// Requests of strangers, while slow clients hold the slots.
+    /// Requests of unknown holders, while slow clients hold the slots.
     Unknown,
-    /// Requests of insistent strangers.
+    /// Requests of holders that retry again and again although they are refused.
     Insistent,
     /// Requests of holders that have their share of the slots.
     SetBack,

@@ -58,8 +58,8 @@ const WRONG: f64 = 0.15;
 /// The square of the relative error that bases have in any case. A measurement with a smaller error
 /// is believed.
 const KNOWN: f64 = 0.01;
-/// The squares of the relative error at which a window is long enough: for a look, for one that
-/// judges a trial, for a probe downwards and for one upwards.
+/// The squares of the relative error at which a window is long enough: for an ordinary measurement,
+/// for one that judges a trial, for a probe downwards and for one upwards.
 const PRECISE: (f64, f64, f64, f64) = (0.01, 0.02, 0.0075, 0.005);
 /// The depth of a probe: this fraction of the knee, or of the limit if the base is not known to be
 /// right, or of the initial limit, of which nothing is known.
