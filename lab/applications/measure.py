@@ -187,7 +187,7 @@ def tables(root, kind):
 
 
 def compare(means, kind):
-    """What is wanted, and what came of it."""
+    """Prints the expected results and the measured ones."""
     for program in CONFIGURATIONS:
         for load in sorted({load for load, one in means if one == program}):
             mine, peers = means[load, program], [means[load, f"haproxy-{n}"] for n in HAPROXY if (load, f"haproxy-{n}") in means]

@@ -20,7 +20,7 @@ sys.path.insert(0, str(SENTRY / "tests"))
 import httpd  # noqa: E402
 
 class NotTested(Exception):
-    """Its text is the reason."""
+    """The reason, as text, why a runtime was not tested."""
 
 
 class Handler(NamedTuple):

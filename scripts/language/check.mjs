@@ -30,8 +30,9 @@ async function findings(path, root = ROOT) {
     const page = path.endsWith('.md');
     const { text, places, openings } = page ? { text: source } : comments(path, source);
     if (!text.trim()) return [];
+    // In Go, a comment begins with the name of its item.
     const options = {
-        openings,
+        openings: path.endsWith('.go') ? undefined : openings,
         page,
         guide: GUIDE.test(path),
         allowed: ALLOWED.find(([folder]) => folder.test(path))?.[1],

@@ -15,7 +15,7 @@ export interface ClassSettings {
   alpha?: number
   /** Up to this loss, a request may run for `runMax`. Default: 0.05. */
   low?: number
-  /** From this loss on, a request may run for `runMin`. Default: 0.15. */
+  /** The loss from which on a request may run for `runMin`. Default: 0.15. */
   high?: number
   /** The period over which the loss is counted. Default: 10 000. */
   interval?: number

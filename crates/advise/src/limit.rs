@@ -87,7 +87,7 @@ pub(crate) const PARTS: usize = 3;
 pub struct Machine {
     /// Requests that the application can work on at once: its worker processes or threads.
     pub workers: Option<u32>,
-    /// Its processor cores.
+    /// The number of processor cores of the machine.
     pub cores: Option<u32>,
 }
 
@@ -129,7 +129,7 @@ pub enum By {
     Cores,
     /// The highest load of the log, which the application carried.
     Load,
-    /// Nothing is known.
+    /// No fact is known.
     Nothing,
 }
 

@@ -44,7 +44,7 @@ pub(crate) struct Minutes {
 /// A peak minute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Peak {
-    /// Its start in seconds since 1970.
+    /// The start of the minute in seconds since 1970.
     pub at: u64,
     /// Requests per second.
     pub requests: f64,

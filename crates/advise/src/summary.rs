@@ -76,7 +76,7 @@ pub(crate) struct Counted {
     pub(crate) robots: u64,
     /// Pages that exist.
     pub(crate) pages: u64,
-    /// Those of PHP.
+    /// Pages of PHP.
     pub(crate) php: u64,
 }
 

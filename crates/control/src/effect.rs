@@ -29,7 +29,7 @@ pub enum Unpredicted {
          whether others get faster with the rule; try the rule to measure it"
     )]
     Unbounded,
-    /// Nothing in the rule limits bytes.
+    /// The rule does not limit bytes.
     #[error(
         "none: a limit on requests at once does not limit bytes; give the rule --bytes or --rate"
     )]

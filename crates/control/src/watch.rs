@@ -29,9 +29,9 @@ pub struct Watched {
     pub name: String,
     /// The units that it consists of.
     pub consists_of: ConsistsOf,
-    /// Its capacity, in units per second.
+    /// The capacity, in units per second.
     pub capacity: f64,
-    /// Its use without any request, in units per second.
+    /// The use without any request, in units per second.
     pub idle: f64,
 }
 
@@ -108,7 +108,7 @@ pub const MOST_EXEMPT: usize = 64;
 const SETTLED: Span = Span::from_secs(900);
 /// How often columns are reassigned, and older requests lose weight.
 const WEIGHED: Span = Span::from_secs(60);
-/// Nothing is reported from less observation than this.
+/// The shortest observation from which elephants are reported.
 const SOME: Span = Span::from_secs(60);
 /// A resource that has not been read for this long says nothing about the present.
 const STALE: Span = Span::from_secs(120);

@@ -107,7 +107,7 @@ impl FromIterator<ClassId> for ClassSet {
 pub enum Tier {
     /// Part of a purchase.
     Transact,
-    /// Anything else.
+    /// All other requests.
     Browse,
 }
 

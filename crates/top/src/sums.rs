@@ -13,7 +13,7 @@ pub(super) struct Sums {
     pub(super) outcomes: OutcomeCounts,
     pub(super) useful_ms: f64,
     pub(super) wasted_ms: f64,
-    /// In milliseconds, approximately.
+    /// The median in milliseconds, approximately.
     pub(super) p50: Option<f64>,
     pub(super) p99: Option<f64>,
 }

@@ -21,7 +21,7 @@ pub enum Goal {
         /// The response time of `fast` divided by that of `slow`, above 0 and at most 1.
         target: f64,
     },
-    /// This share of a level's requests is answered within a time.
+    /// A share of a level's requests is answered within a time.
     Percentile {
         /// The level of the requests.
         level: LevelId,

@@ -98,7 +98,7 @@ pub(crate) enum Behaved {
 /// Whether a request repeats one that was not answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeats {
-    /// Nothing indicates that.
+    /// No sign that it does.
     No,
     /// The same request was lost recently.
     Seen,

@@ -52,7 +52,7 @@ pub(super) enum TooMany {
          more: close some"
     )]
     All,
-    /// This operator has enough watching connections.
+    /// The operator has enough watching connections.
     #[error(
         "you already have {WATCHERS_OF_ONE} connections that follow events (consoles, `bywash \
          top`, `bywash tap`), and the gateway allows no more for one name: close some"

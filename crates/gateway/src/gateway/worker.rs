@@ -30,7 +30,7 @@ use crate::process::panics::Trap;
 use crate::settings::Settings;
 use crate::shared::Shared;
 
-/// Everything that a worker needs to start, and to start again.
+/// The parts that a worker needs to start, and to start again.
 pub(crate) struct Start {
     pub(crate) shared: Arc<Shared>,
     pub(crate) listeners: Vec<(StdListener, ListenerKind)>,

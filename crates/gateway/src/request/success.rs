@@ -36,7 +36,7 @@ const READ: usize = 16 * 1024;
 /// The judgement about a response. The default is that of a response which is no success.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Judged {
-    /// Its revenue.
+    /// The revenue.
     pub(super) earned: Utility,
     /// Whether it meets the conditions of its class. Without conditions, the status says whether
     /// the class was served.

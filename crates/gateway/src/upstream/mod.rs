@@ -56,7 +56,7 @@ pub(crate) enum UpstreamError {
     /// The connection was refused, or TLS failed.
     #[error("connecting failed: {0}")]
     Connect(std::io::Error),
-    /// This machine could not open a connection, so no server is to blame.
+    /// The machine of the gateway could not open a connection, so no server is to blame.
     #[error("no connection could be opened: {}", .0.name())]
     Local(LocalFault),
     /// The server did not accept the connection in time.

@@ -69,7 +69,7 @@ pub(crate) struct SessionCookie {
     /// The token cookie, which is not a session of the application.
     token: Option<String>,
     recent: Recent,
-    /// At some time, a response has set the cookie or enough requests had it.
+    /// Whether a response has ever set the cookie, or enough requests had it.
     was_right: AtomicBool,
     reported: AtomicBool,
     table: Mutex<Table>,
