@@ -88,7 +88,7 @@ def show_ramp(found):
 
 def configurations(kind, url, root):
     """Writes the files of bywash: that of `advise` for the ramp's log, the same with slope from there and from limits that are
-    too high, that of `init`, and the same with slots that departures free at once, and with tokens as sessions."""
+    too high, and that of `init`. Two more have slots that departures free at once, and tokens as sessions."""
     files = {"bywash": root / "advise.toml", "init": root / "init.toml"}
     files |= {name: root / f"{name}.toml" for name in ("noticed", "tokens")}
     files |= {name: root / f"{name}.toml" for name in SLOPES}

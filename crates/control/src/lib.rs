@@ -1,8 +1,8 @@
 //! Turns findings into actions: proposals, operators' decisions, and rules that end.
 //!
-//! Discovery reports which requests cause the load. That is evidence. By itself it is no reason to
-//! hold a client back, because only the operator knows whether the page may be slow [paper 5.5]. So
-//! a finding becomes a *proposal*, with its evidence and the predicted effect of a rule. An
+//! Discovery reports which requests cause the load. That is evidence. By itself it does not justify
+//! holding a client back, because only the operator knows whether the page may be slow [paper 5.5].
+//! So a finding becomes a *proposal*, with its evidence and the predicted effect of a rule. An
 //! operator who decides gives their name, a reason and a duration. From then on it is a *rule*,
 //! until it ends, is undone, or the configuration file replaces it. A *trial* is a rule as well; it
 //! is short, and its effect is measured.

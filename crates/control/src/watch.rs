@@ -113,7 +113,7 @@ const SOME: Span = Span::from_secs(60);
 /// A resource that has not been read for this long says nothing about the present.
 const STALE: Span = Span::from_secs(120);
 /// The fraction of the capacity that a kind must use to be an elephant, for a resource that is
-/// counted. One kind may account for half of the use; while there is room, that is no fault.
+/// counted. One kind may account for half of the use, which does no harm while capacity is left.
 const MUCH: f64 = 0.2;
 
 /// The evidence about all kinds of requests. See the module.

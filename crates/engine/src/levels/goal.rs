@@ -52,7 +52,7 @@ pub enum Verdict {
     Settling,
     /// The goal is reached, within a tenth.
     Held,
-    /// The goal is more than reached because there is room, so no request has to wait for it.
+    /// The goal is more than reached because slots are free, so no request has to wait for it.
     Exceeded,
     /// The controller is at its limit, and the goal is not reached.
     Infeasible,

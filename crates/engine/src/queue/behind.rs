@@ -41,7 +41,7 @@ impl Behind {
         self.policy + CELLS
     }
 
-    /// Returns the first of these cells. Requests in this cell and behind it are no evidence of
+    /// Returns the first of these cells. Requests in this cell and behind it do not indicate
     /// overload.
     pub(super) const fn first(self) -> usize {
         self.policy

@@ -290,8 +290,8 @@ impl<R: Ranking> Ranked<R> {
         Some(rank)
     }
 
-    /// Returns the best request whose holder has room in its share of the slots. Requests before it
-    /// are set back, and requests that now rank elsewhere change their cells.
+    /// Returns the best request whose holder has not used up its share of the slots. Requests
+    /// before it are set back, and requests that now rank elsewhere change their cells.
     fn best_within_share(&mut self, view: &QueueView<'_>) -> Option<RequestId> {
         self.readmit(view);
         for _ in 0..MOST_SET_BACK {
@@ -318,7 +318,8 @@ impl<R: Ranking> Ranked<R> {
         self.end_of(view, best, true)
     }
 
-    /// Returns a set-back request to its own rank: the first one whose holder now has room.
+    /// Returns a set-back request to its own rank: the first one whose holder is now below its
+    /// share.
     fn readmit(&mut self, view: &QueueView<'_>) {
         let share = self.running_share;
         let has_room = |id: &RequestId| !view.exceeds_share(*id, share);

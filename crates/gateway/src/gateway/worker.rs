@@ -74,7 +74,7 @@ enum Ended {
     Failed,
 }
 
-/// Runs one worker until it is told to stop *and* its last connection has ended or is cut off.
+/// Runs one worker until the gateway stops it *and* its last connection has ended or is cut off.
 /// Starts it again when it fails. Signals when it is `ready`; if it fails before, the error is
 /// returned.
 pub(crate) fn run(mut start: Start, ready: &SyncSender<()>) -> io::Result<()> {

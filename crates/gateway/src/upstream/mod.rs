@@ -81,7 +81,7 @@ pub(crate) enum UpstreamError {
     /// The upstream is not to blame.
     #[error("the client's message is invalid: {0}")]
     Upload(BodyError),
-    /// The server switched to another protocol without being asked to.
+    /// The server switched to another protocol without a request to do so.
     #[error("the server switched protocols without being asked")]
     Switched,
     /// The server sent something that is not HTTP.

@@ -45,7 +45,7 @@ pub struct SentryStats {
     /// Connections that were closed because a cancellation may be aimed at them, or because they
     /// were not released.
     pub closed: u64,
-    /// Requests that the daemon was told to stop.
+    /// Requests that the SDK told the daemon to stop.
     pub stops: u64,
 }
 
