@@ -27,7 +27,7 @@ ALIKE = 12  # pages whose URLs differ only in numbers and words of a query
 
 
 def shape(target):
-    """Returns a URL with all numbers and values replaced, so that not every page of a kind is asked for."""
+    """Returns a URL with all numbers and values replaced, so that only one page of a kind is requested."""
     return re.sub(r"=[^&]*", "=", re.sub(r"\d+", "0", target))
 
 

@@ -88,7 +88,7 @@ def show_ramp(found):
 
 def configurations(kind, url, root):
     """Writes the files of bywash: that of `advise` for the ramp's log, the same with slope from there and from limits that are
-    too high, that of `init`, and the same with slots that departures free at once, and with tokens as sessions."""
+    too high, and that of `init`. Two more have slots that departures free at once, and tokens as sessions."""
     files = {"bywash": root / "advise.toml", "init": root / "init.toml"}
     files |= {name: root / f"{name}.toml" for name in ("noticed", "tokens")}
     files |= {name: root / f"{name}.toml" for name in SLOPES}
@@ -187,7 +187,7 @@ def tables(root, kind):
 
 
 def compare(means, kind):
-    """What is wanted, and what came of it."""
+    """Prints the expected results and the measured ones."""
     for program in CONFIGURATIONS:
         for load in sorted({load for load, one in means if one == program}):
             mine, peers = means[load, program], [means[load, f"haproxy-{n}"] for n in HAPROXY if (load, f"haproxy-{n}") in means]

@@ -1,4 +1,4 @@
-// For `stacks`: a servlet in an embedded Tomcat that works in small steps. With `plain` it only
+// A servlet for `stacks`, in an embedded Tomcat, that works in small steps. With `plain` it only
 // works; with `ask` it writes at each step.
 
 import jakarta.servlet.http.HttpServlet;

@@ -1,4 +1,4 @@
-"""For `stacks`, under uvicorn: a handler of Starlette that works in small steps.
+"""A handler of Starlette for `stacks`, under uvicorn, that works in small steps.
 
 There is a plain one, one that asks whether its client is still there, and one within TerminateAsgi.
 """

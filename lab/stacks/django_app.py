@@ -1,4 +1,4 @@
-"""For `stacks`, under uvicorn: a plain async view of Django that works in small steps."""
+"""A plain async view of Django for `stacks`, under uvicorn, that works in small steps."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-// For `stacks`: a handler of node:http that works in small steps. There is a plain one, one that
+// A handler of node:http for `stacks` that works in small steps. There is a plain one, one that
 // listens for the end of its connection, and one within terminable().
 "use strict";
 const dgram = require("node:dgram");

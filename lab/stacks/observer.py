@@ -1,4 +1,4 @@
-"""For handlers in Python: reports the progress of a request to `stacks`."""
+"""Reports the progress of a request to `stacks`, for handlers in Python."""
 
 import os
 import socket

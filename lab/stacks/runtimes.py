@@ -20,7 +20,7 @@ sys.path.insert(0, str(SENTRY / "tests"))
 import httpd  # noqa: E402
 
 class NotTested(Exception):
-    """Its text is the reason."""
+    """The reason, as text, why a runtime was not tested."""
 
 
 class Handler(NamedTuple):
@@ -310,7 +310,7 @@ def hyper(folder):
     its = re.search(r'name = "hyper"\nversion = "([\d.]+)"', (ROOT / "Cargo.lock").read_text()).group(1)
     handlers = [
         Handler("", "plain", f"nothing: its future is dropped; {CANCEL}"),
-        Handler("`TerminateLayer`", "sdk", "[the SDK](../../sdk/tower/README.md): threads are told as well")]
+        Handler("`TerminateLayer`", "sdk", "[the SDK](../../sdk/tower/README.md): threads are notified as well")]
 
     def start(handler):
         return running(folder, target / "release/examples/stack", handler.how)

@@ -1,4 +1,4 @@
-"""For `stacks`, under gunicorn: a handler that works in small steps, plain and within
+"""A handler for `stacks`, under gunicorn, that works in small steps, plain and within
 TerminateWsgi.
 """
 

@@ -120,8 +120,8 @@ func whyGone(from context.Context) Reason {
 // response notices the first byte. The handler's own answer counts, also once the request is over.
 //
 // Some frameworks (gin) write a status when their handlers have returned. For a handler that was
-// told, that is not an answer: an empty 200 after the termination is dropped, and the middleware
-// answers instead.
+// notified, that is not an answer: an empty 200 after the termination is dropped, and the
+// middleware answers instead.
 type response struct {
 	http.ResponseWriter
 	token    *Token
@@ -147,8 +147,8 @@ func (r *response) WriteHeader(status int) {
 	r.ResponseWriter.WriteHeader(status)
 }
 
-// isUnanswered returns whether the handler has been told that its request is over, and has not
-// begun to answer.
+// isUnanswered returns whether the handler has learned that its request is over, and has not begun
+// to answer.
 func (r *response) isUnanswered() bool { return !r.hasBegun && r.token.Reason() != "" }
 
 func (r *response) Write(chunk []byte) (int, error) {

@@ -42,7 +42,7 @@ type SentryStats struct {
 	Unreachable uint64
 	// Doubtful counts connections that must be closed, because a cancellation may be aimed at them.
 	Doubtful uint64
-	// Stops counts requests that the daemon was told to stop, where it has agreed.
+	// Stops counts requests that the SDK told the daemon to stop, where it has agreed.
 	Stops uint64
 }
 

@@ -144,15 +144,15 @@ func (t *Token) Left() time.Duration {
 	}
 }
 
-// IsTerminated returns whether the request is over, also if it is overdue and has not been told
-// yet. It changes nothing.
+// IsTerminated returns whether the request is over, also if it is overdue and its handler has not
+// been notified yet. It changes nothing.
 func (t *Token) IsTerminated() bool {
 	t.granted.mutex.Lock()
 	defer t.granted.mutex.Unlock()
 	return t.reason != "" || t.overdue(t.controller.now()) != ""
 }
 
-// Reason returns why the request is over, once it has been told; empty until then.
+// Reason returns why the request is over, once its handler has been notified; empty until then.
 func (t *Token) Reason() Reason {
 	t.granted.mutex.Lock()
 	defer t.granted.mutex.Unlock()

@@ -15,7 +15,7 @@ export interface ClassSettings {
   alpha?: number
   /** Up to this loss, a request may run for `runMax`. Default: 0.05. */
   low?: number
-  /** From this loss on, a request may run for `runMin`. Default: 0.15. */
+  /** The loss from which on a request may run for `runMin`. Default: 0.15. */
   high?: number
   /** The period over which the loss is counted. Default: 10 000. */
   interval?: number
@@ -74,11 +74,11 @@ export class Token {
    */
   readonly deadline: number
   /**
-   * Whether it is over, also if it is overdue and has not been told yet. Reading this changes
-   * nothing.
+   * Whether it is over, also if it is overdue and its handler has not been notified yet. Reading
+   * this changes nothing.
    */
   readonly isTerminated: boolean
-  /** Why it was terminated, once it has been told. */
+  /** Why it was terminated, once its handler has been notified. */
   readonly reason: Reason | null
   /**
    * Aborts once the request is terminated, with the `Terminated` as its reason. Once it has been
@@ -160,7 +160,7 @@ export interface SentryStats {
   taken: number
   /** Connections that were closed because a release was not answered. */
   spoiled: number
-  /** Requests that the daemon was told to stop. */
+  /** Requests that the SDK told the daemon to stop. */
   stops: number
 }
 

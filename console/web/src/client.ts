@@ -80,7 +80,7 @@ export async function post<P extends Poster>(
     return answer.json();
 }
 
-/** Milliseconds after which a gateway that was asked about a token counts as unreachable. */
+/** Milliseconds after which a gateway that does not answer about a token counts as unreachable. */
 const PATIENCE = 5000;
 
 /** Returns the reason why the gateway does not accept this token, if it does not. */

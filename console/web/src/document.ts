@@ -19,7 +19,7 @@ const kept = new Map<string, { value: unknown; at: number }>();
 interface Wanted {
     filled?: Record<string, string | number>;
     query?: Record<string, string | undefined>;
-    /** Anything that the document depends on. When it changes, the document is read again. */
+    /** Dependencies of the document, as one value. When it changes, the document is read again. */
     revision?: number | string | undefined;
     /** The interval between reads in milliseconds. */
     every?: number | undefined;

@@ -1,5 +1,6 @@
-// Logging in with a token. Any page can lead to a link with a token, so the gateway is asked first
-// whether the token is valid. It replaces another operator's token only if the operator agrees.
+// Logging in with a token. Any page can lead to a link with a token, so the console asks the
+// gateway first whether the token is valid. It replaces another operator's token only if the
+// operator agrees.
 import { closed, Refused, refusal } from './client';
 import { keepToken, token } from './operator';
 import { Signal } from './signal';

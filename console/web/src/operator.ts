@@ -1,6 +1,6 @@
 // The operator: a token and its contents or, where no token is needed (a socket that only the
-// operator can open), a name that was asked for once. The token stays in this tab and ends with it.
-// The name stays in this browser. Both are stored for this origin.
+// operator can open), a name that the operator entered once. The token stays in this tab and ends
+// with it. The name stays in this browser. Both are stored for this origin.
 import { Signal } from './signal';
 import { readToken, type Token } from './token';
 

@@ -1,4 +1,4 @@
-// Which tokens are accepted at once, and for which of them the operator is asked first.
+// Tests which tokens are accepted at once, and which ones the operator must confirm first.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Refused } from '../src/client';

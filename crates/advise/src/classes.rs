@@ -36,7 +36,7 @@ pub struct Proposed {
     pub patterns: Vec<String>,
     /// Requests that these patterns match.
     pub requests: u64,
-    /// Their share of all requests of the log.
+    /// The share of all requests of the log.
     pub share: f64,
     /// The share of them that was refused, failed, or was answered with 5xx.
     pub errors: f64,

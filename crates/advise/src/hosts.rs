@@ -17,11 +17,11 @@ const LONGEST: usize = 253;
 /// A host of a log that has several.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Host {
-    /// Its name in lower case, without a port and without `www.`.
+    /// The name in lower case, without a port and without `www.`.
     pub name: String,
-    /// Its share of the pages.
+    /// The share of the pages that were requested from the host.
     pub share: f64,
-    /// Its share of the total service time of the pages; 0 if the log has no durations.
+    /// The share of the total service time of the pages; 0 if the log has no durations.
     pub of_time: f64,
 }
 

@@ -29,10 +29,11 @@
 //! The limit is the knee and a margin of an eighth, the margin of `limit.policy = "slope"`: S has
 //! an error, and an excess slot costs less than an idle worker.
 //!
-//! **Mix.** Pages differ, and a flash crowd asks for other pages than a quiet night. So X·S is a
-//! sum over groups of pages, each with its own S. A group is a template of URLs, or several that
-//! take about as long (`groups`). Calm windows do not show the service time of a group that they do
-//! not have. If the overloaded windows have more than [`UNSEEN`] of such pages, the knee is unknown.
+//! **Mix.** Pages differ, and a flash crowd asks for other pages than the visitors of a quiet hour.
+//! So X·S is a sum over groups of pages, each with its own S. A group is a template of URLs, or
+//! several that take about as long (`groups`). Calm windows do not show the service time of a group
+//! that they do not have. If the overloaded windows have more than [`UNSEEN`] of such pages, the
+//! knee is unknown.
 //!
 //! **Departures.** Pages that clients gave up on are missing among the answers. An application that
 //! does not notice departures, such as PHP-FPM, works on them all the same. An application that
@@ -43,8 +44,8 @@
 //! **Limits of the method.** A slow hour (a database that is slow for all) during the highest
 //! throughput looks like overload.
 //!
-//! Sources: Little (1961), "A Proof for the Queuing Formula L = λW"; Denning and Buzen (1978), "The
-//! Operational Analysis of Queueing Network Models" (utilisation law); Kleinrock (1979), "Power and
+//! Sources: Little (1961), "A Proof for the Queuing Formula L = λW". Denning and Buzen (1978), "The
+//! Operational Analysis of Queueing Network Models" (utilisation law). Kleinrock (1979), "Power and
 //! Deterministic Rules of Thumb for Probabilistic Problems in Computer Communications" (the knee,
 //! N* = max X · min R).
 
@@ -87,7 +88,7 @@ pub(crate) const PARTS: usize = 3;
 pub struct Machine {
     /// Requests that the application can work on at once: its worker processes or threads.
     pub workers: Option<u32>,
-    /// Its processor cores.
+    /// The number of processor cores of the machine.
     pub cores: Option<u32>,
 }
 
@@ -129,7 +130,7 @@ pub enum By {
     Cores,
     /// The highest load of the log, which the application carried.
     Load,
-    /// Nothing is known.
+    /// No fact is known.
     Nothing,
 }
 

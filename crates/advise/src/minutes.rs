@@ -37,14 +37,14 @@ struct Cell {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Minutes {
     cells: BTreeMap<u32, Cell>,
-    /// Requests for which there was no room.
+    /// Requests that no cell could count.
     pub(crate) beyond: u64,
 }
 
 /// A peak minute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Peak {
-    /// Its start in seconds since 1970.
+    /// The start of the minute in seconds since 1970.
     pub at: u64,
     /// Requests per second.
     pub requests: f64,
@@ -149,8 +149,9 @@ impl Minutes {
     }
 
     /// Returns the minute with most requests and the one with the highest concurrency, for a log
-    /// between two times. The first and the last minute count with their observed part. They
-    /// are no peak if less than half was observed. A log that is shorter than a minute is one peak.
+    /// between two times. The first and the last minute count with their observed part. They do not
+    /// count as peaks if less than half was observed. A log that is shorter than a minute is one
+    /// peak.
     pub(crate) fn peaks(&self, log: (Time, Time), has_durations: bool) -> Option<(Peak, Peak)> {
         if log.1.since(log.0).as_nanos() < MINUTE {
             return self.all(log, has_durations);

@@ -7,15 +7,15 @@ use bywash_units::{Span, Time};
 pub struct Request<'a> {
     /// The time of its arrival, since 1970.
     pub began: Time,
-    /// Its method.
+    /// The method.
     pub method: &'a str,
     /// Path and query.
     pub target: &'a str,
     /// The host that the client named, if the line tells.
     pub host: Option<&'a str>,
-    /// Its client.
+    /// The client.
     pub client: Client,
-    /// Its outcome.
+    /// The outcome.
     pub end: End,
     /// How long it waited before it was processed, if the line tells.
     pub waited: Option<Span>,
@@ -152,7 +152,7 @@ pub enum End {
     Refused,
     /// Left by its client before the answer.
     Left,
-    /// Not answered, or broken off, by the server.
+    /// The server did not answer, or broke off its answer.
     Failed,
     /// The line does not tell.
     Untold,

@@ -76,11 +76,13 @@ pub(crate) struct Counted {
     pub(crate) robots: u64,
     /// Pages that exist.
     pub(crate) pages: u64,
-    /// Those of PHP.
+    /// Pages of PHP.
     pub(crate) php: u64,
 }
 
-/// The recent load as a power of two, and how often each level occurred.
+/// The present level of load, and how many pages were requested at each level. The level follows
+/// from the number of pages that were requested in the previous 10 s ([`LEVEL`]): 0 for none,
+/// otherwise the integer logarithm to base 2, plus 1.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Level {
     number: u64,

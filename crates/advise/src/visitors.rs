@@ -1,8 +1,9 @@
 //! Assigns requests to visitors.
 //!
 //! A visitor has a session from the second request on, because the first had no cookie. So a new
-//! session continues the stranger at its address that was answered last and is not continued yet.
-//! Behind a shared address that is a guess, but all counts stay correct.
+//! session continues a visitor at its address that had no session so far: the one whose request was
+//! answered last and that no other session continues. Behind a shared address that is a guess, but
+//! all counts stay correct.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -11,15 +12,16 @@ use bywash_units::Time;
 use crate::request::Client;
 use crate::sessions::{MOST, Sessions};
 
-/// The most strangers per address that are considered. Earlier ones have most probably left.
+/// The maximum number of visitors without a session that are considered for each address. Earlier
+/// ones have most probably left.
 const LOOKED_AT: usize = 64;
 
 /// The visitors without a session so far.
 #[derive(Debug, Default)]
 pub(crate) struct Visitors {
-    /// Strangers by address, newest last.
+    /// Visitors without a session by address, newest last.
     strangers: HashMap<u64, VecDeque<u64>>,
-    /// The number of the next stranger.
+    /// The number of the next visitor without a session.
     next: u64,
 }
 

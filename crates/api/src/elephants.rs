@@ -27,7 +27,7 @@ pub struct Elephants {
 /// A watched resource.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Looked {
-    /// Its name in the configuration file.
+    /// The name in the configuration file.
     pub name: String,
     /// How long it was read, in seconds.
     pub seen_s: f64,

@@ -5,6 +5,9 @@ use bywash_command::streams::{print, print_json};
 use bywash_metrics::{Subject, json, reference};
 
 const ABOUT: &str = "\
+This page is for operators who collect the metrics of bywash. After it, you know what each metric counts, and what to
+do when its value changes.
+
 `/metrics` of the gateway (`listen.admin`) and, in the last section, of the stop daemon (`sentry.admin`), for
 Prometheus. Names are as queries write them. A histogram `NAME` has the series `NAME_bucket`, `NAME_sum` and
 `NAME_count`. Counters begin at 0 with each process. The last column says what to do when a value changes, or is not as

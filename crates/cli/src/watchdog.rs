@@ -1,8 +1,8 @@
 //! Feeds the supervisor's watchdog.
 //!
 //! This is a thread of its own, which only looks at the heartbeats of the workers. The main thread
-//! reads files, possibly from a disk that does not answer, and that is no reason to end a gateway
-//! that serves.
+//! reads files, possibly from a disk that does not answer, and that must not end a gateway that
+//! serves.
 
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;

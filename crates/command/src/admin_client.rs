@@ -119,7 +119,7 @@ fn ask<T: DeserializeOwned>(
     Err(refused(admin, request, &body))
 }
 
-/// Returns the reason why the gateway did not do what it was asked.
+/// Returns the reason why the gateway did not carry out the request.
 fn refused(admin: &AdminAddress, request: &AdminRequest<'_>, body: &[u8]) -> Failure {
     let Ok(problem) = serde_json::from_slice::<Problem>(body) else {
         return unreachable(admin, &stranger());

@@ -133,7 +133,7 @@ impl Key {
         Ok(sign(&self.keys, &operator, until))
     }
 
-    /// Returns a random nonce with which a gateway is asked for a proof.
+    /// Returns a random nonce with which an operator requests a proof from a gateway.
     ///
     /// # Errors
     /// If the system has no random bytes.

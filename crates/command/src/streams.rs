@@ -1,6 +1,6 @@
 //! Standard output is for data, standard error for messages.
 //!
-//! A reader of standard output that has seen enough (`| head`) is no failure, and neither is a
+//! A reader of standard output that has seen enough (`| head`) is not a failure, and neither is a
 //! closed standard error. Neither may end a gateway in mid-flight, as `eprintln!` would.
 
 use std::fmt::Display;

@@ -50,7 +50,7 @@ pub struct Config {
     pub access_log: AccessLog,
     /// The collector of traces. Only a build with the feature `traces` sends any.
     pub traces: Option<Collector>,
-    /// Where learned state is stored; `None` stores nothing.
+    /// The storage of learned state; `None` stores nothing.
     pub state: Option<State>,
     /// The folder with results of the laboratory, shown in the console.
     pub results: Option<PathBuf>,
@@ -146,11 +146,11 @@ pub struct Limits {
 pub struct Answers {
     /// The HTML page for browsers: the contents of the file.
     pub page: Option<String>,
-    /// Which clients receive every detail.
+    /// The clients that receive every detail.
     pub details: Details,
 }
 
-/// Which clients receive every parameter of `Proxy-Status`. The others receive a coarse token.
+/// The clients that receive every parameter of `Proxy-Status`. The others receive a coarse token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Details {
     /// The hops in `listen.trusted_proxies`.

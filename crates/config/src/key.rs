@@ -31,9 +31,9 @@ pub(crate) enum Presence {
 
 /// A table of the file.
 pub(crate) struct Section {
-    /// Its name; empty for the keys above the first table.
+    /// The name; empty for the keys above the first table.
     pub(crate) name: &'static str,
-    /// Its description in one line.
+    /// The description in one line.
     pub(crate) about: &'static str,
     pub(crate) keys: &'static [Key],
 }

@@ -65,8 +65,8 @@ pub enum ForwardingField {
 /// The certificates shown to clients of `listen.https`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tls {
-    /// At least one. The first serves names that are in no certificate, and clients that send no
-    /// name.
+    /// The certificates: at least one. The first serves names that no certificate has, and clients
+    /// that send no name.
     pub certificates: Vec<Certificate>,
 }
 

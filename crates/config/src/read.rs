@@ -20,11 +20,11 @@ use crate::value::Value;
 /// A table of the file before it is read.
 #[derive(Clone)]
 pub(crate) struct Table<'d, 't> {
-    /// Its name for messages; empty for the keys above the first table.
+    /// The name for messages; empty for the keys above the first table.
     pub(crate) path: String,
     /// The position of its name.
     pub(crate) at: Range<usize>,
-    /// Its entries; `None` if the file does not have the table.
+    /// The entries; `None` if the file does not have the table.
     pub(crate) entries: Option<&'d DeTable<'t>>,
 }
 

@@ -6,10 +6,14 @@ use crate::code::{self, Code};
 use crate::key::{Key, Presence, Section};
 use crate::keys;
 
+const ABOUT: &str = "\
+This page is for operators who write the configuration file. After it, you know which values each key takes, its
+default, and what it does.";
+
 /// Returns every key with its accepted values, its default and its description, then the parameters
 /// of the policies and the codes of problems.
 pub fn reference() -> String {
-    let mut out = String::from("# The configuration file\n");
+    let mut out = format!("# The configuration file\n\n{ABOUT}\n");
     for section in keys::SECTIONS {
         write(&mut out, section);
     }

@@ -28,7 +28,7 @@ pub struct Sentry {
 pub struct Database {
     /// The name that leases use for it.
     pub name: String,
-    /// Its address and credentials.
+    /// The address and credentials.
     pub server: DatabaseServer,
     /// The password file, if a password is needed. It is not opened here: a gateway with the same
     /// configuration need not have permission to read it.
@@ -46,7 +46,7 @@ pub struct Database {
 /// The address of a database and the user that connects to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatabaseServer {
-    /// Its protocol.
+    /// The protocol.
     pub kind: DatabaseKind,
     /// The user of the database.
     pub user: String,

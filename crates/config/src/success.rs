@@ -21,7 +21,7 @@ pub struct Success {
 pub struct JsonField {
     /// The names from the outermost object to the field.
     pub path: Vec<String>,
-    /// Its value: a text, or another value as JSON writes it.
+    /// The value: a text, or another value as JSON writes it.
     pub value: Wanted,
 }
 

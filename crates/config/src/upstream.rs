@@ -8,7 +8,7 @@ use bywash_units::Span;
 /// The application behind the gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Upstream {
-    /// Its servers: at least one, without duplicates. All of them share one queue.
+    /// The servers: at least one, without duplicates. All of them share one queue.
     pub servers: Vec<Server>,
     /// The most slots that all servers together can ever have. There must be connections for all of
     /// them.

@@ -29,7 +29,7 @@ pub enum Unpredicted {
          whether others get faster with the rule; try the rule to measure it"
     )]
     Unbounded,
-    /// Nothing in the rule limits bytes.
+    /// The rule does not limit bytes.
     #[error(
         "none: a limit on requests at once does not limit bytes; give the rule --bytes or --rate"
     )]
@@ -75,10 +75,10 @@ pub struct Gauge {
     pub at: Option<Timestamp>,
     /// How long that time was, in seconds.
     pub seconds: f64,
-    /// The fraction of the resource's capacity that was used; `null` if the resource is counted and
-    /// not read.
+    /// The fraction of the resource's capacity that was used; `null` without readings of the
+    /// resource in that time, and always for `slots` and `bytes`, which are counted from requests.
     pub used: Option<f64>,
-    /// The responses to these requests.
+    /// The responses to the elephant's requests.
     pub elephants: Lot,
     /// The responses to all other requests, except those under another elephant's rule.
     pub ants: Lot,

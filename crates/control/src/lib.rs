@@ -1,8 +1,8 @@
 //! Turns findings into actions: proposals, operators' decisions, and rules that end.
 //!
-//! Discovery reports which requests cause the load. That is evidence. By itself it is no reason to
-//! hold a client back, because only the operator knows whether the page may be slow [paper 5.5]. So
-//! a finding becomes a *proposal*, with its evidence and the predicted effect of a rule. An
+//! Discovery reports which requests cause the load. That is evidence. By itself it does not justify
+//! holding a client back, because only the operator knows whether the page may be slow [paper 5.5].
+//! So a finding becomes a *proposal*, with its evidence and the predicted effect of a rule. An
 //! operator who decides gives their name, a reason and a duration. From then on it is a *rule*,
 //! until it ends, is undone, or the configuration file replaces it. A *trial* is a rule as well; it
 //! is short, and its effect is measured.
@@ -12,8 +12,8 @@
 //!
 //! # Trust
 //!
-//! The evidence is made of requests from strangers. One client can make a page look heavy by
-//! requesting it whenever the site is busy. So each finding says how much of its page's work one
+//! The evidence is made of requests that any client can send. One client can make a page look heavy
+//! by requesting it whenever the site is busy. So each finding says how much of its page's work one
 //! client caused ([`Elephant::by_one`]), and if that is much, nothing is done without an operator.
 //! A rule for transactions is rejected, no matter who asks for it. There are no more than
 //! [`MOST_RULES`] rules and [`MOST_ENTRIES`] entries.

@@ -29,9 +29,9 @@ pub struct Watched {
     pub name: String,
     /// The units that it consists of.
     pub consists_of: ConsistsOf,
-    /// Its capacity, in units per second.
+    /// The capacity, in units per second.
     pub capacity: f64,
-    /// Its use without any request, in units per second.
+    /// The use without any request, in units per second.
     pub idle: f64,
 }
 
@@ -108,12 +108,12 @@ pub const MOST_EXEMPT: usize = 64;
 const SETTLED: Span = Span::from_secs(900);
 /// How often columns are reassigned, and older requests lose weight.
 const WEIGHED: Span = Span::from_secs(60);
-/// Nothing is reported from less observation than this.
+/// The shortest observation from which elephants are reported.
 const SOME: Span = Span::from_secs(60);
 /// A resource that has not been read for this long says nothing about the present.
 const STALE: Span = Span::from_secs(120);
 /// The fraction of the capacity that a kind must use to be an elephant, for a resource that is
-/// counted. One kind may account for half of the use; while there is room, that is no fault.
+/// counted. One kind may account for half of the use, which does no harm while capacity is left.
 const MUCH: f64 = 0.2;
 
 /// The evidence about all kinds of requests. See the module.
@@ -478,8 +478,8 @@ impl Watch {
         self.recent.answers(self.which(of), now)
     }
 
-    /// Returns whether requests of this name can be told from all others before there is a rule for
-    /// them.
+    /// Returns whether requests of this name can be distinguished from all others before there is a
+    /// rule for them.
     pub fn tells_apart(&self, pattern: &str) -> bool {
         self.column(pattern).is_some()
     }

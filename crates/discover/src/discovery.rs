@@ -54,7 +54,7 @@ impl Seen<'_> {
 pub struct Discovery {
     settings: Settings,
     rows: Rows,
-    /// For each open window the fraction that was read, and the use of each resource.
+    /// The open windows: the fraction of each that was read, and the use of each resource.
     used: VecDeque<(f64, Vec<f64>)>,
     sums: Sums,
     rings: Rings,

@@ -33,7 +33,7 @@ const MOST_COARSE: usize = 1440;
 pub(crate) enum Length {
     /// One step.
     Step,
-    /// This number of coarse windows.
+    /// The given number of coarse windows.
     Coarse(u64),
 }
 

@@ -18,9 +18,9 @@ use crate::columns::Column;
 /// The assumption about when a request computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spread {
-    /// Over its whole time span.
+    /// The request computes over its whole time span.
     Whole,
-    /// In the last step before its end.
+    /// The request computes in the last step before its end.
     Late,
 }
 

@@ -16,7 +16,7 @@ use super::session;
 /// A process whose limits are checked.
 #[derive(Clone, Debug)]
 pub(super) struct Process {
-    /// Its folder in `/proc`.
+    /// The folder in `/proc`.
     folder: PathBuf,
     /// Whether it is a running gateway, and not this process.
     pub(super) is_gateway: bool,

@@ -42,9 +42,9 @@ const LONGEST: Duration = Duration::from_secs(60);
 #[derive(Clone, Copy, Debug)]
 struct Times {
     alone: Duration,
-    /// With the crowd that goes on.
+    /// The duration next to the crowd that goes on.
     kept: Duration,
-    /// With the crowd that was abandoned.
+    /// The duration next to the crowd that was abandoned.
     left: Duration,
 }
 

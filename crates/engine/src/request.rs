@@ -107,7 +107,7 @@ impl FromIterator<ClassId> for ClassSet {
 pub enum Tier {
     /// Part of a purchase.
     Transact,
-    /// Anything else.
+    /// All other requests.
     Browse,
 }
 
@@ -149,8 +149,8 @@ impl Class {
     /// The name of the class of requests that no pattern matches.
     pub const OTHER: &str = "other";
 
-    /// Returns whether every scheduler treats this class as it treats `other`. Of names, only
-    /// [`Class::OTHER`] matters to schedulers; paths do not.
+    /// Returns whether every scheduler treats this class as it treats `other`. The only name that
+    /// matters to schedulers is [`Class::OTHER`]; paths do not matter.
     pub(crate) fn ranks_like(&self, other: &Self) -> bool {
         let of = |class: &Self| (class.tier, class.utility, class.queue, class.name == Self::OTHER);
         of(self) == of(other)

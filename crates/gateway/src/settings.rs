@@ -46,8 +46,8 @@ pub(crate) struct Settings {
     pub(crate) page: Bytes,
     /// The exporter of spans, if traces are on.
     pub(crate) tracer: Option<Arc<Tracer>>,
-    /// The link to the stop daemon, which is told of requests whose clients have left, if there is
-    /// one.
+    /// The link to the stop daemon, if there is one. The gateway reports requests to it whose
+    /// clients have left.
     pub(crate) notifier: Option<Arc<CancelNotifier>>,
 }
 

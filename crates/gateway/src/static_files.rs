@@ -147,7 +147,7 @@ fn has_ending(target: &[u8]) -> bool {
 pub(crate) enum Shows {
     /// The target may be a file.
     File,
-    /// Nothing new: a known file may respond like this.
+    /// The response gives no new knowledge: a known file may respond like this.
     Nothing,
     /// The target is not a file.
     Other,

@@ -73,7 +73,7 @@ pub enum HandoverError {
     /// The other process sent an invalid message.
     #[error("the other process sent an invalid message: {0}")]
     Garbled(&'static str),
-    /// This process was started as a successor, but there is no process that hands over.
+    /// The process was started as a successor, but there is no process that hands over.
     #[error("BYWASH_HANDOVER is set, but standard input leads to no process that hands over")]
     NoPredecessor,
     /// A descriptor that was handed over is not a listening socket.

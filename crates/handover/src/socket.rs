@@ -12,11 +12,11 @@ use rustix::net::{AddressFamily, SocketType, sockopt};
 /// The purpose of a listening socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Name {
-    /// For clients, in plain text.
+    /// The listener for clients, in plain text.
     Http,
-    /// For clients, encrypted.
+    /// The listener for clients, encrypted.
     Https,
-    /// For operators.
+    /// The listener for operators.
     Admin,
 }
 

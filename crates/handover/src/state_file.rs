@@ -4,7 +4,7 @@
 //! The state is written to a new file next to the old one, flushed, and renamed over it. So a
 //! reader sees the one or the other (`rename(2)`). This also holds after a power failure, because
 //! the bytes are on the disk before the name is. The checksum detects faults of disks and edits
-//! with the wrong tool. It is no protection against deliberate changes.
+//! with the wrong tool. It does not protect against deliberate changes.
 //!
 //! A killed process leaves its unfinished file behind, and the next [`save`] removes it. A process
 //! that writes such a file holds a lock on it, which ends with the process. So an unlocked file

@@ -33,7 +33,7 @@ pub(crate) struct ClassRow {
     pub(crate) p99: Option<f32>,
 }
 
-/// This size is part of the crate's bounds.
+/// The size of a row is part of the crate's bounds.
 const _: () = assert!(size_of::<(u8, ClassRow)>() == 92, "see the bounds in lib.rs");
 
 impl ClassRow {

@@ -73,7 +73,7 @@ pub enum Scope {
 /// The reason for which a request is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
-    /// Its client has disconnected.
+    /// The client has disconnected.
     ClientLeft,
     /// The request has run for too long at the present load.
     RanTooLong,

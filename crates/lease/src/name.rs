@@ -12,10 +12,10 @@ pub const OWN: &str = "self";
 /// The error for text that is not a valid name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotAName {
-    /// Not a valid name of a request.
+    /// The text is not a valid name of a request.
     #[error("a request is 1 to 128 letters, digits or any of . _ : -")]
     Request,
-    /// Not a valid name of a database.
+    /// The text is not a valid name of a database.
     #[error("a database is 1 to 32 letters, digits or any of _ -")]
     Database,
 }

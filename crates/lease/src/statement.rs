@@ -68,9 +68,12 @@ fn is_any(word: &str, words: &[&str]) -> bool {
 /// semicolons are words.
 ///
 /// Returns `None` if databases disagree about the text, so that one of them may see a word where
-/// this function sees none: a literal or a comment that does not end, a backslash in a literal, `#`
-/// and `--` without a space after it (comments in MySQL, operators in PostgreSQL), `$…$` (a literal
-/// in PostgreSQL), a comment in a comment, and a comment that MySQL executes.
+/// this function sees none. The cases are:
+///
+/// - a literal or a comment that does not end, and a backslash in a literal;
+/// - `#`, and `--` without a space after it: comments in MySQL, operators in PostgreSQL;
+/// - `$…$`, which is a literal in PostgreSQL;
+/// - a comment in a comment, and a comment that MySQL executes.
 fn words(text: &str) -> Option<Vec<&str>> {
     let mut words = Vec::new();
     let mut rest = text.trim_ascii_end().trim_end_matches(';');

@@ -52,8 +52,8 @@ fn between(before: Ticks, now: Ticks) -> Option<Share> {
 
 impl Ticks {
     /// Parses `cpu  user nice system idle iowait irq softirq steal guest guest_nice`, followed by a
-    /// line for each processor. Idle and iowait do not count as use. Guest time is already part of
-    /// user time (`proc_stat(5)`).
+    /// line for each processor. Idle and iowait do not count as use. `guest` is already part of
+    /// `user` (`proc_stat(5)`).
     pub(crate) fn parse(stat: &str) -> Option<Self> {
         let line = stat.lines().next()?.strip_prefix("cpu ")?;
         let times: Vec<u64> =

@@ -46,7 +46,7 @@ pub enum Refused {
     NotConnected,
     /// The socket is not a stream or sequential-packet socket.
     NotAStream,
-    /// This process already watches the connection.
+    /// The process already watches the connection.
     Watched,
     /// The kernel returned an error.
     System(io::Error),

@@ -121,7 +121,7 @@ mod tests {
     }
 
     proptest! {
-        /// In any interval, the bytes sent are at most the burst, the rate times the interval, and
+        /// The bytes sent in any interval are at most the burst, the rate times the interval, and
         /// the chunk at its start, for any sequence of callers.
         #[test]
         fn nobody_gets_more_than_burst_and_rate(

@@ -24,7 +24,7 @@ pub enum ShaperError {
         /// The handle.
         number: u32,
     },
-    /// Nothing is installed on the device.
+    /// No lanes are installed on the device.
     #[error("no lanes are installed on {0}")]
     Missing(Device),
     /// The rates or classes on the device differ from the plan.

@@ -1,4 +1,5 @@
-//! The configuration of a device by an operator, and the three HTB classes for it.
+//! The configuration of a device by an operator, and the three HTB classes for it. *Elephants* are
+//! responses to requests under a rule, *ants* all other traffic.
 //!
 //! ```text
 //! 6277:     the root, which this crate recognises by its handle
@@ -19,7 +20,7 @@ use crate::device::Device;
 pub(crate) const ROOT: u32 = 0x6277_0000;
 /// The class of all traffic.
 pub(crate) const ALL: u32 = ROOT | 0x1;
-/// The class of ants.
+/// The class of all traffic except elephants.
 pub(crate) const ANTS: u32 = ROOT | 0x10;
 /// The class of elephants. A socket with this priority is in it.
 pub(crate) const ELEPHANTS: u32 = ROOT | 0x20;

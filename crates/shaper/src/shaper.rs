@@ -1,10 +1,10 @@
 //! The part of the gateway: assigns a connection to a lane, if there is one.
 //!
 //! This costs one setsockopt for a response that changes the lane and none for one that does not.
-//! Before an elephant's response enters the lane, the kernel is asked by which device it leaves.
-//! The state may change while the gateway runs: the program that holds the device ends, or the
-//! capability is revoked. [`Shaper::look`] detects the first, and the second is detected at once.
-//! Responses continue, paced if that is configured.
+//! Before an elephant's response enters the lane, the shaper asks the kernel by which device it
+//! leaves. The state may change while the gateway runs: the program that holds the device ends, or
+//! the capability is revoked. [`Shaper::look`] detects the first, and the second is detected at
+//! once. Responses continue, paced if that is configured.
 
 use std::io;
 use std::os::fd::AsFd;

@@ -30,7 +30,7 @@ pub enum Without {
     NotInstalled,
     /// The classes exist, but this process may not use them.
     NotPermitted,
-    /// This process cannot see the state of devices: a sandbox without `AF_NETLINK`.
+    /// The process cannot see the state of devices: a sandbox without `AF_NETLINK`.
     Unseen,
     /// There are classes, but this connection leaves by a device without them.
     Elsewhere,

@@ -29,10 +29,10 @@
 //!
 //! **The decision to cancel** is made twice. `lease_broker` decides whether a connection works for
 //! the request at this moment, and blocks the connection until the database has responded. The
-//! database is asked to cancel the same statement that was found (identified in PostgreSQL by its
-//! start, in MariaDB by its number). So a late cancellation hits no other statement, except in a
-//! short race. The lease covers the race, and a lease whose cancellation was never answered is not
-//! released. MySQL only knows connections, so there the lease is the only protection.
+//! daemon then lets the database cancel the statement that was found (identified in PostgreSQL by
+//! its start, in MariaDB by its number). So a late cancellation hits no other statement, except in
+//! a short race. The lease covers the race, and a lease whose cancellation was never answered is
+//! not released. MySQL only knows connections, so there the lease is the only protection.
 //!
 //! **The cost for the databases** is bounded. One query searches for all requests that are due, and
 //! there are at most `statements_per_second` in total. Further stops wait, and are dropped when it

@@ -120,7 +120,7 @@ fn validity(pair: &Pair, leaf: &EndEntityCert<'_>, now: UnixTime) -> Option<Warn
 }
 
 /// Returns the end of a certificate, in seconds since 1970. webpki reports the end of a certificate
-/// that has expired, so it is asked about a time at which every certificate has.
+/// that has expired, so this function verifies at a time at which every certificate has expired.
 fn not_after(leaf: &EndEntityCert<'_>) -> u64 {
     let end = UnixTime::since_unix_epoch(Duration::from_secs(AFTER_ALL));
     match leaf.verify_for_usage(&[], &[], &[], end, KeyUsage::server_auth(), None, None) {

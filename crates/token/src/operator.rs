@@ -1,8 +1,8 @@
 //! The signed identity of an operator: `v1.1800000000000.d.YW5h.` and a signature.
 //!
-//! Anyone who may read the operators' key can make such a token, for themselves or for a wall
-//! display. The token contains the name of its operator, so that each decision has an author that
-//! no other operator can claim to be. It says whether its operator may decide (`d`) or only read
+//! Anyone who may read the operators' key can make such a token, for themselves or for a shared
+//! screen. The token contains the name of its operator, so that each decision has an author that no
+//! other operator can claim to be. It says whether its operator may decide (`d`) or only read
 //! (`r`), and when it expires. The gateway stores nothing of a token; when the key changes, all
 //! tokens are invalid.
 //!

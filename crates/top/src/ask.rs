@@ -1,6 +1,6 @@
-//! Decisions: the subject is shown first, then the reason is asked for, then a confirmation.
-//! Nothing is sent before that. The revision that was shown is sent along, so that the second of
-//! two concurrent operators gets an error.
+//! Decisions: `bywash top` first shows the subject, then asks for the reason, then for a
+//! confirmation. Nothing is sent before that. The revision that was shown is sent along, so that
+//! the second of two concurrent operators gets an error.
 
 use bywash_api::{ClassPolicy, Decision, Elephant, Mode, Policy, SetClass, Undo};
 use bywash_control::Change;

@@ -8,11 +8,11 @@ use bywash_terminal::Align;
 #[derive(Debug)]
 pub(super) struct Column {
     pub(super) head: &'static str,
-    /// The heading if there is little room.
+    /// The heading in a narrow terminal.
     pub(super) short: &'static str,
     pub(super) align: Align,
-    /// Columns of the terminal, with little room and with enough. One column of each table also
-    /// gets the remaining room.
+    /// The width in a narrow and in a wide terminal. One column of each table also gets the
+    /// remaining width.
     pub(super) narrow: usize,
     pub(super) wide: usize,
 }
@@ -29,7 +29,7 @@ pub(super) enum By {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Cell {
     pub(super) text: String,
-    /// The text if there is little room, if it is different.
+    /// The text in a narrow terminal, if it is different.
     pub(super) short: Option<String>,
     pub(super) by: By,
 }
@@ -67,7 +67,7 @@ pub(super) struct Sort {
 #[derive(Debug)]
 pub(super) struct Grid {
     pub(super) columns: &'static [Column],
-    /// The column that gets the remaining room.
+    /// The column that gets the remaining width.
     pub(super) fills: usize,
     pub(super) rows: Vec<Row>,
     /// The text if there are no rows.
@@ -98,7 +98,7 @@ impl Grid {
     }
 }
 
-/// Returns the room that columns take, with a space between two.
+/// Returns the width that columns take, with a space between two.
 fn taken(widths: &[usize]) -> usize {
     let shown = widths.iter().filter(|width| **width > 0);
     shown.map(|width| width + 1).sum::<usize>().saturating_sub(1)

@@ -30,7 +30,7 @@ struct Row {
 pub(super) enum LoadState {
     /// Slots are free, and requests wait in less than every second row.
     Calm,
-    /// At least four of five slots are taken, and requests wait in less than every second row.
+    /// Four fifths of the slots or more are taken, and requests wait in less than every second row.
     Busy,
     /// Requests wait for a slot in at least every second row.
     Queueing,

@@ -27,7 +27,8 @@ pub(super) enum Overlay {
         from: u16,
     },
     Ask(Box<Ask>),
-    /// The gateway is queried about the subject of a decision. Keys typed ahead are no commands.
+    /// The gateway is queried about the subject of a decision. Keys typed ahead do not count as
+    /// commands.
     Awaited,
 }
 
@@ -142,7 +143,8 @@ impl Screen {
         true
     }
 
-    /// Handles pasted text. It counts as text where text is asked for, and is ignored elsewhere.
+    /// Handles pasted text. It counts as text where the screen asks for text, and is ignored
+    /// elsewhere.
     pub(super) fn paste(&mut self, text: &str) {
         match &mut self.overlay {
             Overlay::Filter(input) => {

@@ -1,4 +1,4 @@
-"""Settings of django-oscar like its sandbox's, on PostgreSQL: guests may order, shipping is free, nobody pays.
+"""Settings of django-oscar like its sandbox's, on PostgreSQL: orders need no account, shipping is free, nobody pays.
 
 In contrast to the sandbox: no debugging pages, no language prefixes, no mail is sent, and nginx serves the files."""
 

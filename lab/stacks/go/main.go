@@ -1,4 +1,4 @@
-// For `stacks`: a handler of net/http that works in small steps. There is a plain one, one that
+// A handler of net/http for `stacks` that works in small steps. There is a plain one, one that
 // watches its context, and one within the SDK's middleware.
 package main
 

@@ -163,7 +163,8 @@ pub(crate) unsafe extern "C" fn bywash_levels_submit(
     })
 }
 
-/// A submitted request. `run` is called exactly once, if the caller was told that it was accepted.
+/// A submitted request. `run` is called exactly once, if the pool has reported to the caller that
+/// it accepted the request.
 struct Job {
     run: Run,
     arg: Arg,

@@ -79,7 +79,7 @@ def run(command, **environment):
 def installed():
     """Return the databases that scripts/with-databases has started, and why there are none.
 
-    Each gets a table of books.
+    Each gets a table `book`.
     """
     found = [kind(os.environ[name]) for kind, name in [(MariaDB, "BYWASH_MARIADB"), (PostgreSQL, "BYWASH_POSTGRES")]
              if name in os.environ]

@@ -24,7 +24,7 @@
 extern "C" {
 #endif
 
-/* With SERT_WEAK, a program also runs without the library, and is protected where the library is
+/* SERT_WEAK: a program also runs without the library, and is protected where the library is
  * preloaded. Check SERT_PRESENT first; a missing function must not be called. */
 #ifdef SERT_WEAK
 #define SERT_API __attribute__((weak, visibility("default")))

@@ -28,7 +28,7 @@ struct resource {
 /* Returns the request that owns a resource opened on behalf of `caller`; NULL if none does. libc
  * keeps its own (for example the resolver's). */
 struct thread *resources_opener(void *caller);
-/* Adds a resource to the request. If there is no room, the request becomes unstoppable. */
+/* Adds a resource to the request. If the table is full, the request becomes unstoppable. */
 void resources_add(struct thread *thread, struct resource resource);
 /* Remove a resource from the request. Return whether it had it. */
 bool resources_remove_fd(struct thread *thread, int fd);

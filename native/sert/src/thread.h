@@ -87,7 +87,7 @@ extern _Thread_local struct thread *thread_self __attribute__((tls_model("initia
 /* The class of the requests that this thread begins, also if it is not watched yet. */
 extern _Thread_local uint32_t thread_next_class __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* Returns the calling thread, which is watched from now on. NULL: there is no room. */
+/* Returns the calling thread, which is watched from now on. NULL: the table is full. */
 struct thread *thread_watch(void);
 /* Returns a bound: slots in use are below it. */
 unsigned thread_slots(void);

@@ -15,7 +15,7 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// routes returns the routes of each framework: handlers that return when they are told, and one
+// routes returns the routes of each framework: handlers that return when they are notified, and one
 // that answers itself.
 func routes() map[string]http.Handler {
 	gin.SetMode(gin.ReleaseMode)

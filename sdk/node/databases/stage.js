@@ -18,7 +18,7 @@ const POSTGRES = process.env.BYWASH_POSTGRES
 const MARIADB = process.env.BYWASH_MARIADB
 const PROGRAM = process.env.BYWASH ?? 'target/debug/bywash'
 
-/** By kind: the name in the daemon's configuration, the address, and the query that sleeps. */
+/** The name in the daemon's configuration, the address, and the query that sleeps, by kind. */
 const KINDS = {
   pg: {
     name: 'shop',

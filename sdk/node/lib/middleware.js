@@ -152,7 +152,7 @@ function isComplete (req, res) {
   return req.httpVersionMajor < 2 ? res.writableFinished : res.writableEnded && res.stream.rstCode === 0
 }
 
-/** By connection: the callbacks of the responses that wait for their turn on it. */
+/** The callbacks of the responses that wait for their turn, by connection. */
 const waiting = new WeakMap()
 
 /**

@@ -4,8 +4,8 @@
 // States: running, then one of settled (its response has begun), deferred (it asked not to be
 // terminated) and terminated; from any of them ended. When its client leaves, a running or settled
 // request is terminated, because its response will not be read. A deferred one goes on. Time
-// terminates a request when it is told: at a checkpoint, or by a timer if its signal has been read.
-// A request that does neither is done too late at worst, and counts as served.
+// terminates a request when its handler is notified: at a checkpoint, or by a timer if its signal
+// has been read. A request that does neither is done too late at worst, and counts as served.
 //
 // `notBefore` makes a checkpoint cheap: before that moment nothing can terminate the request. A
 // threshold changes only at the end of an interval and never falls below runMin, so until then the
@@ -68,7 +68,7 @@ class Token {
     this.#clock = clock
     /** The begin of the request, by the controller's clock. */
     this.start = now
-    /** Why it was terminated, once it has been told. */
+    /** Why it was terminated, once its handler has been notified. */
     this.reason = null
     /**
      * The request's name, if it came with an accepted one. Its connections are leased under this
@@ -113,8 +113,8 @@ class Token {
   }
 
   /**
-   * Whether it is over, also if it is overdue and has not been told yet. Reading this changes
-   * nothing.
+   * Whether it is over, also if it is overdue and its handler has not been notified yet. Reading
+   * this changes nothing.
    */
   get isTerminated () {
     return this.#state === 'terminated' || this.#isOverdue(this.#clock())
@@ -182,9 +182,9 @@ class Token {
   }
 
   /**
-   * Returns whether connections may be leased for it. If so, `sentry` is told when it is over. This
-   * is for wrappers of databases. Nothing is leased if the request is over, or if nothing ends it
-   * any more.
+   * Returns whether connections may be leased for it. If so, the token notifies `sentry` when it is
+   * over. This is for wrappers of databases. Nothing is leased if the request is over, or if
+   * nothing ends it any more.
    */
   leasesWith (sentry) {
     if (this.#state !== 'running' && this.#state !== 'settled') return false
@@ -218,7 +218,7 @@ class Token {
     return this.told()
   }
 
-  /** Returns the error to throw if the request is over and has been told. */
+  /** Returns the error to throw if the request is over and its handler has been notified. */
   told () {
     return this.#state === 'terminated' ? this.terminated() : null
   }

@@ -87,7 +87,7 @@ const handlers = {
 const handle = (req, res) => handlers[req.url.slice(1)](req, res)
 const classOf = (req) => req.url === '/untouched' ? null : 'search'
 
-/** By style: the function that makes a server's handler of ours. */
+/** The function that makes a server's handler of ours, by style. */
 const STYLES = {
   plain: (controller, options) => terminable(controller, classOf, handle, options),
   connect: (controller, options) =>

@@ -13,9 +13,9 @@ The answer to the lease wakes the reading thread, so it learns of the next momen
 If another thread has read that answer, it is a second late at worst.
 
 States: open, then over, permanently. It becomes over when the daemon closes, sends a line that is
-not an answer, or owes an answer for 100 ms; the thread that notices first ends it. `_lock` guards
-what is asked, what is unsent, the holders of leases and the state; `_reading` guards the received
-bytes; `_telling` guards the callbacks of own leases, so that a released one is not interrupted any
+not an answer, or owes an answer for 100 ms. The thread that notices first ends it. `_lock` guards
+the questions, the unsent bytes, the holders of leases and the state. `_reading` guards the received
+bytes. `_telling` guards the callbacks of own leases, so that a released one is not interrupted any
 more although the daemon says so. The reading thread closes the socket as its last act, so that the
 descriptor is not reused while the thread polls it.
 """

@@ -54,8 +54,8 @@ class Query:
     """A context manager for `with` or `async with`, around a query of the current request.
 
     `number` returns the database's number of the connection, and `close` closes it. If the pool can
-    be told not to reuse a connection, `spoil` does so, and this request may still end its
-    transaction. Both may be coroutine functions under `async with`.
+    drop a connection instead of reusing it, `spoil` makes it do so, and this request may still end
+    its transaction. Both may be coroutine functions under `async with`.
     """
 
     def __init__(

@@ -4,7 +4,7 @@ States: `running`, then one of `settled` (its response has begun), `deferred` (i
 terminated) and `terminated`; from any of them `ended`. When its client leaves, a running or settled
 request is terminated, because its response will not be read. A deferred one goes on. The state
 changes under the lock of the class, and never because the token is only read: a request is
-`terminated` once it has been told.
+`terminated` once its handler has been notified.
 
 `not_before` makes a checkpoint cheap: before that moment nothing can terminate the request. A
 threshold changes only at the end of an interval and never falls below `run_min`, so until then the
@@ -128,7 +128,7 @@ class Token:
 
     @property
     def is_terminated(self) -> bool:
-        """Whether it is over, also if it is overdue and has not been told yet.
+        """Whether it is over, also if it is overdue and its handler has not been notified yet.
 
         Reading this changes nothing.
         """
@@ -192,7 +192,7 @@ class Token:
         return True
 
     def leases_with(self, sentry: "Sentry") -> bool:
-        """Return whether connections may be leased for it. If so, `sentry` is told when it is over.
+        """Return whether connections may be leased for it. If so, `sentry` learns when it is over.
 
         This is for wrappers of databases. Nothing is leased if the request is over, or if nothing
         ends it any more.
@@ -217,7 +217,7 @@ class Token:
         return self.told()
 
     def told(self) -> Optional[Terminated]:
-        """Return the error to raise if the request is over and has been told."""
+        """Return the error to raise if the request is over and its handler has been notified."""
         return self._told() if self._state == TERMINATED else None
 
     def before_look(self) -> float:

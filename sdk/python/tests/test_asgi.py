@@ -214,7 +214,7 @@ class OnUvicorn(unittest.IsolatedAsyncioTestCase):
         self.assertEqual((self.stats().terminated, self.stats().lost, self.stats().arrived), (4, 4, 5))
 
     async def test_a_handler_is_told_no_sooner_than_it_is_overdue(self):
-        """Its timer looks again until it is."""
+        """The timer of the request checks again until it is overdue."""
         asking = asyncio.ensure_future(self.get("/await_long"))
         await self.app.begun.get()
         self.clock.go(RUN_MAX - 0.001)

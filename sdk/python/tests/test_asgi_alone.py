@@ -99,7 +99,7 @@ class WithoutAServer(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(asyncio.all_tasks(), {asyncio.current_task()})
 
     async def test_a_server_that_tells_of_the_end_before_its_last_send_is_back_is_not_left(self):
-        """This holds for every kind of last message of a body; behind it the handler goes on."""
+        """Holds for every kind of last message of a body; behind it the handler goes on."""
         lasts = [
             [{"type": "http.response.body", "body": b"a"}],
             [{"type": "http.response.body", "body": b"a", "more_body": True}, {"type": "http.response.body"}],

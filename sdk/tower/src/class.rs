@@ -29,7 +29,7 @@ pub struct Class {
     pub alpha: f64,
     /// Up to this loss, a request may run for `run_max`.
     pub low: f64,
-    /// From this loss on, a request may run for `run_min`.
+    /// The loss from which on a request may run for `run_min`.
     pub high: f64,
     /// The period over which the loss is counted.
     pub interval: Duration,

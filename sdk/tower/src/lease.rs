@@ -54,7 +54,8 @@ pub struct Leased<C: Send + 'static> {
 
 /// The way in which the connection ends when the guard is dropped.
 enum Stage {
-    /// The daemon was not asked, or it has refused: the connection can be dropped.
+    /// The SDK has not requested a lease, or the daemon has refused it: the connection can be
+    /// dropped.
     Free,
     /// The connection may be leased.
     Held(Lease),
@@ -62,7 +63,7 @@ enum Stage {
     Doubtful,
 }
 
-/// A lease that the daemon was or will be asked for.
+/// A lease that the SDK has requested from the daemon or will request.
 struct Lease {
     sentry: Sentry,
     talk: Conversation,

@@ -144,14 +144,14 @@ impl Token {
         }
     }
 
-    /// Returns whether the request is over, also if it is overdue and has not been told yet. It
-    /// changes nothing.
+    /// Returns whether the request is over, also if it is overdue and its handler has not been
+    /// notified yet. It changes nothing.
     pub fn is_terminated(&self) -> bool {
         let state = self.0.state.lock();
         matches!(*state, State::Terminated { .. }) || self.0.overdue(*state).is_some()
     }
 
-    /// Returns why the request is over, once it has been told or dropped.
+    /// Returns why the request is over, once its handler has been notified or dropped.
     pub fn reason(&self) -> Option<Reason> {
         match *self.0.state.lock() {
             State::Terminated { reason, .. } => Some(reason),

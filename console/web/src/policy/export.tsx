@@ -1,4 +1,4 @@
-// Everything that is in force in addition to the file, in the syntax of the file, to be copied into
+// All decisions in force in addition to the file, in the syntax of the file, to be copied into
 // it.
 import { visibleLines } from '../visible';
 import { useState } from 'preact/hooks';

@@ -70,7 +70,7 @@ pub struct Advice {
 /// A template that may be the order but was not chosen.
 #[derive(Debug, Serialize)]
 pub struct OtherOrder {
-    /// Its pattern.
+    /// The pattern of the template.
     pub pattern: String,
     /// Requests of visitors.
     pub requests: u64,
@@ -138,13 +138,13 @@ pub struct Clients {
 /// A template.
 #[derive(Clone, Debug, Serialize)]
 pub struct Page {
-    /// Its name; `None` for all requests without a template of their own.
+    /// The template of the page; `None` for all requests without a template of their own.
     pub template: Option<String>,
     /// The class that its requests would have.
     pub class: Role,
     /// Requests.
     pub requests: u64,
-    /// Its share of all requests.
+    /// The share of all requests.
     pub share: f64,
     /// Service times in seconds.
     pub service: Option<Quantiles>,

@@ -279,7 +279,7 @@ pub(crate) struct Console {
     /// How long the link is valid: 30m, 12h
     #[arg(long = "for", value_name = "SPAN", default_value = "12h")]
     pub(crate) lasts: Span,
-    /// Show everything and allow no decisions: for a screen on the wall
+    /// Show everything and allow no decisions: for a screen that many people see
     #[arg(long)]
     pub(crate) read_only: bool,
     /// Open the link in a browser, if there is one

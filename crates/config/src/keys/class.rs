@@ -126,12 +126,12 @@ pub(crate) const SUCCESS: Key = Key::optional(
     },
     "json result: success",
     "The conditions on which an answer counts as a success, for `earns` and for the `after` of \
-     other classes: one of the given statuses (status 302, status 2xx), and all other conditions: \
-     header NAME, header NAME: VALUE, json NAME: VALUE (json a.b: 1 for a field inside another). A \
-     * before or after VALUE stands for any text. The gateway compares the path of a Location, its \
-     query only if VALUE contains `?`, and its host only if VALUE contains `://`. It looks for \
-     JSON in the first 16 KiB of the answer, which must not be compressed. If the class is \
-     enforced for a client, the gateway asks the application not to compress it.",
+     other classes: one of the given statuses (status 302, status 2xx), and all other conditions. \
+     These are header NAME, header NAME: VALUE, and json NAME: VALUE (json a.b: 1 for a field \
+     inside another). A * before or after VALUE stands for any text. The gateway compares the path \
+     of a Location, its query only if VALUE contains `?`, and its host only if VALUE contains \
+     `://`. It looks for JSON in the first 16 KiB of the answer, which must not be compressed. If \
+     the class is enforced for a client, the gateway asks the application not to compress it.",
 );
 pub(crate) const PIN: Key = Key::optional(
     "pin",

@@ -18,7 +18,7 @@ use crate::value::Value;
 /// The kinds of values.
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
-    /// This number and no other.
+    /// Only the given number.
     Exactly(u64),
     Whole {
         min: u64,

@@ -2,10 +2,10 @@
 //! that the page looks heavy: the finding about the page, and how far its evidence prevents a rule
 //! without approval.
 //!
-//! The tests run in virtual time, through the watch and the book as the gateway uses them, with
-//! `act = "auto"`. The site has two processors and a load that comes and goes for half an hour; a
-//! client of the page does not see where the load comes from. `cargo test -p bywash-control --test
-//! it poisoning:: -- --nocapture` prints the figures of docs/figures/elephants.md.
+//! The tests run in virtual time, through the watch and the rule store as the gateway uses them,
+//! with `act = "auto"`. The site has two processors and a load that comes and goes for half an
+//! hour; a client of the page does not see where the load comes from. `cargo test -p bywash-control
+//! --test it poisoning:: -- --nocapture` prints the figures of docs/figures/elephants.md.
 
 use std::net::Ipv4Addr;
 

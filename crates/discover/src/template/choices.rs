@@ -17,8 +17,8 @@ const FORGOTTEN: f64 = 0.5;
 struct Choice<V> {
     is_named: bool,
     weight: Weight,
-    /// Its seconds, and those of the values whose place it took. The value with the least score is
-    /// evicted.
+    /// The service time of requests with the value in seconds, and of those with the values whose
+    /// place it took. The value with the least score is evicted.
     score: f64,
     clients: [u64; CLIENTS],
     /// The number of clients in `clients`.

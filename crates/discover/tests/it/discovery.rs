@@ -27,9 +27,8 @@ fn chance(number: u64) -> f64 {
         / (1_u64 << 53) as f64
 }
 
-/// Reports `seconds` seconds of load: up to three requests per second of the heavy kind that take
-/// 100 ms each, ten of the light kind that take 1 ms each, and a processor that also has a use of
-/// its own.
+/// Reports `seconds` seconds of load. Each second has up to three requests of the heavy kind, of
+/// 100 ms each, and ten of the light kind, of 1 ms each. The processor also has a use of its own.
 fn feed(discovery: &mut Discovery, from: u64, seconds: u64, idle: f64) {
     for second in from..from + seconds {
         let heavy = (chance(second) * 4.0) as u64;

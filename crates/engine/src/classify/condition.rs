@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use super::Asked;
 
-/// The host and the fields that requests must have. Of two conditions the greater is tried first.
+/// The host and the fields that requests must have. The greater of two conditions is tried first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Condition {
     /// The request must be for one of these hosts; any host matches if the list is empty.

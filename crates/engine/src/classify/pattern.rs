@@ -51,7 +51,7 @@ enum Method {
     Any,
     /// `GET` and `HEAD` (RFC 9110 §9.3.2): an application does the same work for both.
     Reads,
-    /// This method, which may be `HEAD`.
+    /// The named method, which may be `HEAD`.
     Named(String),
 }
 

@@ -21,7 +21,7 @@ pub(super) struct Query {
 enum Values {
     /// Values with this prefix; an empty prefix matches all values.
     Prefix(String),
-    /// This value.
+    /// The given value.
     One(String),
 }
 

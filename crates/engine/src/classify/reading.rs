@@ -60,9 +60,9 @@ struct Normalization {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cut {
     Never,
-    /// At `;`, before escapes are decoded.
+    /// Cut at `;`, before escapes are decoded.
     First,
-    /// At `;` and at its escape, after escaped slashes have split segments.
+    /// Cut at `;` and at its escape, after escaped slashes have split segments.
     Last,
 }
 

@@ -28,10 +28,9 @@
 //! class that the file says, for example on a site all of whose paths end with a slash. A spelling
 //! that the file does not name is covered by the other form.
 //!
-//! **What is not compared.** Rank is compared by the file's values: tier, then utility. Under
-//! `value-index` the rank of the lowest class is its learned rank. If two classes may be
-//! stopped after different times, [`stops_as`] takes the one with the shorter `run_max`, whose
-//! `run_min` may be longer.
+//! **Omissions.** Rank is compared by the file's values: tier, then utility. Under `value-index`
+//! the rank of the lowest class is its learned rank. If two classes may be stopped after different
+//! times, [`stops_as`] takes the one with the shorter `run_max`, whose `run_min` may be longer.
 
 use crate::request::{Class, ClassId, ClassSet, Tier};
 

@@ -34,17 +34,17 @@ impl Engine {
     ///   time, its standing and its principal. Requests that the new scheduler refuses or evicts,
     ///   because of a smaller queue or a lower cap, are shed as [`Reason::Reconfigured`].
     /// - **the scheduler's own state**: overload detectors and the earned floor share start afresh
-    ///   with a new scheduler. The age of the queue's head shows at the next look whether there is
+    ///   with a new scheduler. The age of the queue's head shows at the next check whether there is
     ///   overload; the CPU shows it with the next reading.
-    /// - **sessions**: they stay. If there is less room, some are forgotten, fresh ones first. If
+    /// - **sessions**: they stay. If the table is smaller, some are forgotten, fresh ones first. If
     ///   other classes prove a session, every session is checked again. Its age is checked against
     ///   the new `session_ttl`, so a longer one can bring back a session that was too old before.
     /// - **learned values**: the mean service time and the learned worth of requests stay.
     /// - **timers**: [`Engine::next_timer`] and [`Engine::meter`] may answer differently
     ///   afterwards. A shorter `max_wait` expires no request here, but at that timer.
     ///
-    /// The call allocates. It takes time in proportion to the queue, and to the sessions if their
-    /// room or the classes that prove them change.
+    /// The call allocates. It takes time in proportion to the queue, and to the sessions if the
+    /// size of their table or the classes that prove them change.
     ///
     /// # Panics
     /// Panics if there are fewer classes than before, or if there are more and no scheduler for

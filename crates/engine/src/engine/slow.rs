@@ -8,7 +8,7 @@
 //! Beyond the share, the engine stops the request whose loss costs least. It compares, in this
 //! order:
 //!
-//! 1. the standing: the worst is stopped first, so a proven session is stopped after a stranger;
+//! 1. the standing: the worst is stopped first, so a proven session is stopped after a new one;
 //! 2. the rate, by powers of two: the slowest is stopped first, so a client that wants to hold a
 //!    slot must send or read faster than the other slow clients do;
 //! 3. the number of running requests of the holder (session or address): the highest is stopped
@@ -19,13 +19,14 @@
 //!
 //! A client whose request is stopped may ask again at once. So its session and its address are
 //! remembered as slow (`queue/holders.rs`). Requests of a slow address wait behind all others.
-//! Requests of a slow session that has proven itself wait behind all strangers that are not slow.
+//! Requests of a slow session that has proven itself wait behind those of new sessions that are not
+//! slow.
 //!
 //! If requests are stopped faster than one per two slots in [`ATTACK`], and that many more have
 //! been stopped, the engine assumes an attack. For [`ATTACK`] after the last such stop, requests of
 //! unknown addresses wait behind those of addresses that have taken an answer. Requests of
 //! addresses that retry again and again although they are refused wait behind these. The same holds
-//! for [`CROWD`] after more uploads of strangers waited than may run.
+//! for [`CROWD`] after more uploads of new sessions waited than may run.
 
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -53,10 +54,11 @@ pub(super) struct SlowClients {
     stopped: Time,
 }
 
-/// How long stops of slow clients count, and how long strangers wait behind others because of them.
+/// How long stops of slow clients count, and how long unknown addresses wait behind others because
+/// of them.
 const ATTACK: Span = Span::from_secs(10);
 
-/// How long strangers wait behind others after more uploads waited than may run.
+/// How long unknown addresses wait behind others after more uploads waited than may run.
 const CROWD: Span = Span::from_secs(1);
 
 /// The minimum number of stops that make an attack, however few slots there are.
@@ -69,7 +71,7 @@ const JUDGED: Span = Span::from_millis(500);
 /// The number of seconds whose share can be saved.
 const SAVED: f64 = 60.0;
 
-/// The maximum number of seconds that one look charges. The driver reports a slow client twice a
+/// The maximum number of seconds that one report charges. The driver reports a slow client twice a
 /// second while others wait, so a longer gap includes time in which no request waited.
 const BETWEEN: f64 = 1.0;
 
@@ -133,7 +135,7 @@ impl Engine {
         self.slow.note(id, rate);
     }
 
-    /// Treats it as an attack when more uploads of strangers wait than may run, although no client
+    /// Assumes an attack when more uploads of new sessions wait than may run, although no client
     /// could be judged yet.
     pub(super) fn note_crowd_of_uploads(&mut self, now: Time) {
         if self.requests.has_crowd_of_uploads() {

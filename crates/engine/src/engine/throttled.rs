@@ -17,7 +17,7 @@ pub(super) const FLOOR: Share = Share::new(0.02);
 
 impl Engine {
     /// Replaces all rules. Requests that wait under a rule that is no longer in force enter the
-    /// queue like any other request, if there is room.
+    /// queue like any other request, if it is not full.
     ///
     /// # Panics
     /// Panics if there are more than 64 rules.

@@ -21,7 +21,7 @@ pub enum Goal {
         /// The response time of `fast` divided by that of `slow`, above 0 and at most 1.
         target: f64,
     },
-    /// This share of a level's requests is answered within a time.
+    /// A share of a level's requests is answered within a time.
     Percentile {
         /// The level of the requests.
         level: LevelId,
@@ -52,7 +52,7 @@ pub enum Verdict {
     Settling,
     /// The goal is reached, within a tenth.
     Held,
-    /// The goal is more than reached because there is room, so no request has to wait for it.
+    /// The goal is more than reached because slots are free, so no request has to wait for it.
     Exceeded,
     /// The controller is at its limit, and the goal is not reached.
     Infeasible,

@@ -80,9 +80,9 @@ impl Level {
 /// A slot that was given to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grant {
-    /// This request begins; the slot is for its own thread.
+    /// The request begins; the slot is for its own thread.
     Begin(Ticket),
-    /// This running request gets another thread.
+    /// The running request gets another thread.
     Widen(Ticket),
 }
 

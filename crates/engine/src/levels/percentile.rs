@@ -9,8 +9,8 @@
 //! by [`GAIN`] · share of the goal with each answer that took too long, and rises by [`GAIN`] · (1
 //! − share) with each that did not. So it rests where exactly (1 − share) take too long. It rises
 //! only with answers of requests that waited for at least half of it. Other answers say nothing
-//! about the result of a longer wait: the allowance would rise slowly while there is room and prove
-//! too long when load arrives.
+//! about the result of a longer wait: the allowance would rise slowly while slots are free and
+//! prove too long when load arrives.
 //!
 //! The goal is *infeasible* when more answers take too long than may, beyond chance (two standard
 //! deviations), although the allowance is zero. Either the level's own load is more than its share

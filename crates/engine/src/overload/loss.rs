@@ -33,7 +33,8 @@ impl Loss {
         }
     }
 
-    /// Counts a request that asked to wait. `lost`: a request was refused or evicted because of it.
+    /// Counts a request that arrived at the queue. `lost`: a request was refused or evicted because
+    /// of it.
     pub fn arrived(&mut self, now: Time, lost: bool) {
         self.look(now);
         self.arrived += 1;
@@ -54,7 +55,7 @@ impl Loss {
         self.overloaded
     }
 
-    /// Returns whether there was overload at the last look.
+    /// Returns whether there was overload at the last check.
     pub const fn overloaded(&self) -> bool {
         self.overloaded
     }

@@ -66,7 +66,8 @@ impl Detector {
         }
     }
 
-    /// Counts a request that asked to wait. `lost`: a request was refused or evicted because of it.
+    /// Counts a request that arrived at the queue. `lost`: a request was refused or evicted because
+    /// of it.
     pub fn arrived(&mut self, now: Time, lost: bool) {
         if let Self::Loss(loss) = self {
             loss.arrived(now, lost);
@@ -98,7 +99,7 @@ impl Detector {
         }
     }
 
-    /// Returns whether there was overload in any group at the last look.
+    /// Returns whether there was overload in any group at the last check.
     pub fn overloaded(&self) -> bool {
         match self {
             Self::HeadAge(heads) => heads.iter().any(HeadAge::overloaded),

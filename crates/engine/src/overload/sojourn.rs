@@ -38,7 +38,7 @@ impl Sojourn {
         self.overloaded
     }
 
-    /// Returns whether there was overload at the last look.
+    /// Returns whether there was overload at the last check.
     pub const fn overloaded(&self) -> bool {
         self.overloaded
     }

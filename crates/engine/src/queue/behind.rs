@@ -11,9 +11,9 @@
 pub(super) enum Group {
     /// Requests whose bodies have not been received completely.
     Unfinished,
-    /// Requests of strangers, while slow clients hold the slots.
+    /// Requests of unknown holders, while slow clients hold the slots.
     Unknown,
-    /// Requests of insistent strangers.
+    /// Requests of holders that retry again and again although they are refused.
     Insistent,
     /// Requests of holders that have their share of the slots.
     SetBack,
@@ -41,7 +41,7 @@ impl Behind {
         self.policy + CELLS
     }
 
-    /// Returns the first of these cells. Requests in this cell and behind it are no evidence of
+    /// Returns the first of these cells. Requests in this cell and behind it do not indicate
     /// overload.
     pub(super) const fn first(self) -> usize {
         self.policy

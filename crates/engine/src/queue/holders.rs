@@ -54,7 +54,7 @@ const REFUSED: u32 = 10;
 pub(crate) enum Trust {
     /// The clients take their answers.
     Known,
-    /// Nothing is known about the clients.
+    /// The behaviour of the clients is not known.
     Unknown,
     /// The clients retry again and again although they are refused; nothing else is known about
     /// them.

@@ -74,7 +74,7 @@ pub struct Waiting {
     pub(crate) holder: Option<Holder>,
     /// The address as a holder, if it is known.
     pub(crate) address: Option<Holder>,
-    /// Whether the request is a stranger's and its body has not been received completely.
+    /// Whether the request is of a new session and its body has not been received completely.
     pub(crate) unfinished: bool,
     /// Whether the driver would stop the request while it runs.
     pub stoppable: bool,
@@ -98,7 +98,7 @@ pub(crate) enum Behaved {
 /// Whether a request repeats one that was not answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeats {
-    /// Nothing indicates that.
+    /// No sign that it does.
     No,
     /// The same request was lost recently.
     Seen,

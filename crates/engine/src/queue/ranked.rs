@@ -26,11 +26,11 @@
 //! are refused wait behind these ([`Behaved`]). Neither slow nor insistent holders get the floor
 //! share.
 //!
-//! **Unfinished requests.** A stranger's request whose body has not been received completely may
-//! hold a slot while its client sends. Such requests wait behind the others, and together they hold
-//! no more than half of the slots ([`QueueView::unfinished_is_full`]), even if slots are free. So a
-//! complete request finds a slot at once although many uploads have just begun and it is too early
-//! to know which clients are slow.
+//! **Unfinished requests.** A request of a new session whose body has not been received completely
+//! may hold a slot while its client sends. Such requests wait behind the others, and together they
+//! hold no more than half of the slots ([`QueueView::unfinished_is_full`]), even if slots are free.
+//! So a complete request finds a slot at once although many uploads have just begun and it is too
+//! early to know which clients are slow.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -290,8 +290,8 @@ impl<R: Ranking> Ranked<R> {
         Some(rank)
     }
 
-    /// Returns the best request whose holder has room in its share of the slots. Requests before it
-    /// are set back, and requests that now rank elsewhere change their cells.
+    /// Returns the best request whose holder has not used up its share of the slots. Requests
+    /// before it are set back, and requests that now rank elsewhere change their cells.
     fn best_within_share(&mut self, view: &QueueView<'_>) -> Option<RequestId> {
         self.readmit(view);
         for _ in 0..MOST_SET_BACK {
@@ -318,7 +318,8 @@ impl<R: Ranking> Ranked<R> {
         self.end_of(view, best, true)
     }
 
-    /// Returns a set-back request to its own rank: the first one whose holder now has room.
+    /// Returns a set-back request to its own rank: the first one whose holder is now below its
+    /// share.
     fn readmit(&mut self, view: &QueueView<'_>) {
         let share = self.running_share;
         let has_room = |id: &RequestId| !view.exceeds_share(*id, share);
@@ -438,8 +439,8 @@ impl<R: Ranking> Order for Ranked<R> {
     }
 
     /// Returns the pressure on requests like this one. A long wait counts if the request has proven
-    /// at least as much and does not wait because of its client. Strangers do not count for
-    /// sessions, and first requests of minor classes do not count for others: they wait for long
+    /// at least as much and does not wait because of its client. New sessions do not count for
+    /// proven ones, and first requests of minor classes do not count for others: they wait for long
     /// wherever requests of sessions or pages come first.
     fn pressure(&self, view: &QueueView<'_>, waiting: &Waiting, max_wait: Span) -> f64 {
         let groups = 0..=self.ranking.group(waiting);

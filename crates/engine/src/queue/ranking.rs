@@ -32,7 +32,7 @@ pub(super) struct Ranks {
     pub(super) regrouped: bool,
 }
 
-/// Which repetitions rank below the first attempts of their kind.
+/// The repetitions that rank below the first attempts of their kind.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Retries {
     Declared,

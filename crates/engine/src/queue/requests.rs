@@ -27,10 +27,10 @@ struct Entry {
     is_answered: bool,
 }
 
-/// The share of the slots that strangers' requests with incomplete bodies may hold.
+/// The share of the slots that requests of new sessions with incomplete bodies may hold.
 const UNFINISHED: Share = Share::new(0.5);
 
-/// Counts of strangers' requests whose bodies have not been received completely.
+/// Counts of requests of new sessions whose bodies have not been received completely.
 #[derive(Debug, Default)]
 struct Unfinished {
     waiting: u32,
@@ -232,7 +232,7 @@ impl Requests {
     }
 
     /// Notes that a request was refused. The holder's entry is updated only while that matters,
-    /// because each look at the table of holders may miss the cache.
+    /// because each access to the table of holders may miss the cache.
     pub(crate) fn was_refused(&mut self, now: Time, id: RequestId) {
         if !self.looks_at_holders(now) {
             return;

@@ -10,7 +10,7 @@
 //!
 //! First requests of a class that is worth less than the class `other` come last: searches and
 //! feeds, if the operator says so, behind pages. A class that is worth more does not come earlier,
-//! because anyone can ask for its pages. Therefore no stranger gains rank by a choice of pages
+//! because anyone can ask for its pages. Therefore no new session gains rank by a choice of pages
 //! (`docs/decisions/0043`).
 //!
 //! Eviction and guards are in `ranked`.

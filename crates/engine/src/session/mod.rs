@@ -251,7 +251,7 @@ impl Sessions {
         index
     }
 
-    /// Evicts a session of a full table to make room for one of `newcomer`.
+    /// Evicts a session of a full table to make room for one of the address `newcomer`.
     fn evict(&mut self, now: Time, newcomer: Option<AddressKey>) -> Victim {
         let victim = self.victim(now, newcomer);
         let Session { key, last, .. } = self.known[victim.index as usize];

@@ -14,7 +14,7 @@
 //! address that holds most sessions of a segment holds more than its quota, it loses its own
 //! session that was served longest ago. The quota is a 1024th of the table and 16 at least.
 //! Addresses are compared by the binary logarithm of the number of sessions that they hold; among
-//! equals, the newcomer's own address comes first. If no address holds more than its quota, the
+//! equals, the address of the new session comes first. If no address holds more than its quota, the
 //! session of the segment that was served longest ago is evicted. A table that is not full has no
 //! quota. This is stochastic fairness queueing (INFOCOM 1990), which also takes from the longest
 //! queue. As there, addresses are distinguished by a keyed hash in a table of fixed size: nothing
@@ -113,7 +113,7 @@ impl Segments {
         self.recency.iter(segment as usize).map(|RequestId(index)| index)
     }
 
-    /// Returns the session of a full table to evict for one of `newcomer`.
+    /// Returns the session of a full table to evict for one of the address `newcomer`.
     pub(super) fn victim(&self, newcomer: Option<AddressKey>) -> Option<Victim> {
         let fresh_go = self.length(Segment::Fresh) > self.reserve;
         let segment = if fresh_go { Segment::Fresh } else { Segment::Proven };

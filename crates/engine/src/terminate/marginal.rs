@@ -1,7 +1,7 @@
 //! A comparison of requests that are about to be lost with running ones that promise less.
 //!
 //! Source: bywash, docs/decisions/0017. A threshold has to guess at which load it will be needed: a
-//! low one stops requests needlessly while there is room, and a high one lets a few long requests
+//! low one stops requests needlessly while slots are free, and a high one lets a few long requests
 //! hold every slot. So this policy has none. The engine asks it only when requests are about to be
 //! lost. It then compares the promise of a second of service for the waiting requests with that of
 //! one more second for the running ones ([`Survival`]). If service times have no memory, or if a

@@ -6,8 +6,8 @@
 //!
 //! There are two ways to decide. A *threshold* stops a request that has run for too long, whatever
 //! the other requests do; the threshold may depend on the load. A *comparison* stops no request
-//! while there is room. Only when requests are about to be lost because all slots are taken does it
-//! look for a running request whose further run promises less.
+//! while slots are free. Only when requests are about to be lost because all slots are taken does
+//! it look for a running request whose further run promises less.
 
 mod fixed;
 mod loss;
@@ -50,8 +50,8 @@ pub trait Terminate: Debug + Send {
         let _ = class;
     }
 
-    /// Notes that a request that arrived at `came` has left. Whatever the load, no client waited
-    /// for it.
+    /// Notes that a request that arrived at `came` has left. No client waited for it, whatever the
+    /// load was.
     fn left(&mut self, class: ClassId, came: Time) {
         let _ = (class, came);
     }

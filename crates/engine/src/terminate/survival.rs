@@ -33,7 +33,8 @@ const STEPS: usize = 104;
 const FADING: f64 = 10_000.0;
 /// The minimum fraction of requests done in a span: short spans with fewer look good by chance.
 const SOME: f64 = 0.1;
-/// The maximum ratio of the requests that were cut at one age to all that were done.
+/// The upper bound of the requests that count as stopped or cut at one age, as a multiple of all
+/// requests that were done.
 const MOST: f64 = 16.0;
 /// The weight of the first guess, in requests.
 const GUESS: f64 = 1.0;

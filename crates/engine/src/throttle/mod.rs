@@ -4,8 +4,8 @@
 //! their work is done; here they wait before it. A request under a rule does not wait in the common
 //! queue but in the rule's *lane*:
 //!
-//! - **Ants first.** An elephant gets a slot when no other request (an ant) waits for one. A floor
-//!   share keeps elephants from starving.
+//! - **Other requests first.** An elephant gets a slot when no other request (an *ant*) waits for
+//!   one. A floor share keeps elephants from starving.
 //! - **Limited concurrency**: as many at once as the rule says. Usually that is the number of
 //!   processors of the resource that they saturate. Requests that run at once in an application
 //!   share its processors with each other and with ants, so another slot for an elephant only slows

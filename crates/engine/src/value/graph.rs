@@ -48,7 +48,7 @@ pub struct Step {
 /// The counts of one class.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counts {
-    /// The number of later visits, and how often each class was asked for after them.
+    /// The number of later visits, and how often sessions asked for each class after them.
     pub later: (f64, Vec<f64>),
     /// The same for first visits.
     pub first: (f64, Vec<f64>),
@@ -68,7 +68,7 @@ pub struct Graph {
     classes: usize,
     /// The visits by state: later visits first, then first visits.
     visits: Vec<f64>,
-    /// The number of times that a class was asked for next, by state and class.
+    /// The number of times that a session asked for a class next, by state and class.
     next: Vec<f64>,
     /// The number of successful answers with revenue, by class, and that revenue.
     orders: Vec<f64>,
@@ -263,7 +263,7 @@ impl Graph {
         both >= FEW
     }
 
-    /// Returns the probability that `to` is asked for after a visit to `from`.
+    /// Returns the probability that a session asks for `to` after a visit to `from`.
     pub fn probability(&self, from: Position, to: ClassId) -> f64 {
         let n = self.classes;
         let later = from.class.index();

@@ -76,7 +76,7 @@ pub struct Learned {
     pub first_visits: f64,
     /// The number of other visits, faded.
     pub later_visits: f64,
-    /// The probability that each class is asked for next.
+    /// The probability that a session asks for each class next.
     pub next: Vec<f64>,
     /// The expected revenue of a session from here on.
     pub utility: f64,

@@ -81,7 +81,7 @@ proptest! {
         }
     }
 
-    /// For a limit in use: no request waits while a slot is free, and no running request is
+    /// While a limit is in use, no request waits while a slot is free, and no running request is
     /// stopped.
     #[test]
     fn nobody_waits_while_a_slot_is_free_and_nobody_loses_one(seed in any::<u64>()) {
@@ -124,7 +124,7 @@ proptest! {
 struct Application {
     limit: Box<dyn Limit>,
     now: Time,
-    /// For each running request, when it was sent and when it is done.
+    /// The running requests: when each was sent and when it is done.
     running: Vec<(Time, Time)>,
     workers: usize,
     service: Span,

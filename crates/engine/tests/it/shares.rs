@@ -496,7 +496,7 @@ fn while_many_are_slow_addresses_of_which_nothing_is_known_wait_behind_known_one
     assert_eq!(got, as_they_came);
 }
 
-/// Makes a stranger's upload whose body has not been received completely.
+/// Makes an upload of a new session whose body has not been received completely.
 fn upload(site: &mut Site, address: u64) -> RequestId {
     let address = Some(AddressKey(address));
     site.request(Request {
@@ -696,8 +696,8 @@ fn while_more_uploads_wait_than_may_run_addresses_of_which_nothing_is_known_wait
     }
 }
 
-/// After any events, strangers' uploads hold no more than half of the slots, and no request waits
-/// that may have a free slot.
+/// After any events, uploads of new sessions hold no more than half of the slots, and no request
+/// waits that may have a free slot.
 #[test]
 fn a_free_slot_is_only_kept_from_uploads() {
     for seed in 0..300 {

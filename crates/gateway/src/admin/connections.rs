@@ -19,8 +19,8 @@ use tokio::sync::Notify;
 pub(crate) const MOST: usize = 256;
 /// The number of these connections that may watch.
 const WATCHERS: usize = 64;
-/// Watching connections of one operator: consoles in several tabs, wall screens, `bywash top` and
-/// `bywash tap`.
+/// Watching connections of one operator: consoles in several tabs and on shared screens, `bywash
+/// top` and `bywash tap`.
 const WATCHERS_OF_ONE: usize = 16;
 
 /// All connections, oldest first.
@@ -52,7 +52,7 @@ pub(super) enum TooMany {
          more: close some"
     )]
     All,
-    /// This operator has enough watching connections.
+    /// The operator has enough watching connections.
     #[error(
         "you already have {WATCHERS_OF_ONE} connections that follow events (consoles, `bywash \
          top`, `bywash tap`), and the gateway allows no more for one name: close some"

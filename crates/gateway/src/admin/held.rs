@@ -1,7 +1,7 @@
 //! A bound on the memory of all answers that have not been read yet.
 //!
-//! An answer may have some megabytes, and its reader may be slow. A client whose answer would
-//! exceed the bound is asked to retry.
+//! An answer may have some megabytes, and its reader may be slow. If an answer would exceed the
+//! bound, the gateway answers that the client should retry.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;

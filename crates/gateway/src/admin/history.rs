@@ -3,8 +3,8 @@
 //!
 //! An event has the id `EPOCH-NUMBER` of its last second. A browser that reconnects sends the last
 //! id that it has seen, and gets all seconds since. If some of these are gone, or the epoch is
-//! different because the process is another, it gets all recorded seconds and is told to discard
-//! its own.
+//! different because the process is another, it gets all recorded seconds and the instruction to
+//! discard its own.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

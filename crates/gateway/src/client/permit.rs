@@ -17,8 +17,8 @@ pub(crate) struct ConnectionPermit {
 }
 
 impl ConnectionPermit {
-    /// Registers a connection that a worker with this inbox has accepted. Returns `None` if there
-    /// is no room.
+    /// Registers a connection that a worker with this inbox has accepted. Returns `None` if the
+    /// limit of connections is reached.
     pub(crate) fn take(
         shared: &Arc<Shared>,
         settings: &Settings,
@@ -41,7 +41,7 @@ impl ConnectionPermit {
     }
 
     /// Counts the connection for its client's address, which a PROXY header has given. Returns
-    /// whether there is room.
+    /// whether the limits allow it.
     pub(crate) fn belongs_to(&mut self, settings: &Settings, address: IpAddr) -> bool {
         let counted = (!settings.trusts(address.to_canonical())).then(|| network(address));
         if counted == self.counted {

@@ -25,11 +25,11 @@ impl Owner {
     }
 }
 
-/// There is no room for a newcomer, or not for one of its address.
+/// There is no place for a new connection, or not for one of its address.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct NoRoom;
 
-/// Two tiers: strangers' connections, and proven ones.
+/// Two tiers: unproven connections, and proven ones.
 const TIERS: usize = 2;
 const PROVEN: usize = 1;
 
@@ -86,8 +86,9 @@ impl Index {
         self.all.is_empty() && self.leaving == 0 && fresh
     }
 
-    /// Adds a newcomer. Returns the connections that are evicted for it. `proven` is the number of
-    /// proven connections. `now` is the time since the start, asked for only if there is no room.
+    /// Adds a new connection. Returns the connections that are evicted for it. `proven` is the
+    /// number of proven connections. `now` returns the time since the start, and is called only if
+    /// all places are taken.
     pub(super) fn enter(
         &mut self,
         held: &Arc<Held>,
@@ -107,8 +108,8 @@ impl Index {
         Ok(evictions)
     }
 
-    /// Changes the owner of a connection once it is known. Without room, the connection is to be
-    /// closed.
+    /// Changes the owner of a connection once it is known. If the owner has no place for it, the
+    /// caller must close the connection.
     pub(super) fn change_owner(
         &mut self,
         held: &Arc<Held>,
@@ -194,7 +195,7 @@ impl Index {
         Ok(evictions)
     }
 
-    /// Chooses the connection to evict for a newcomer of `owner`; proven ones may be spared. The
+    /// Chooses the connection to evict for a new one of `owner`; proven ones may be spared. The
     /// first `few` connections of an owner may take the place of any other's.
     fn evict(&mut self, owner: Owner, spares_proven: bool, few: usize) -> Option<Eviction> {
         let own = self.owners.get(&owner).map_or(0, |owned| owned.stay) + 1;
@@ -218,7 +219,7 @@ impl Index {
         None
     }
 
-    /// Chooses one of the owner's own connections, a stranger's first.
+    /// Chooses one of the owner's own connections, unproven ones first.
     fn evict_own(&mut self, owner: Owner) -> Option<Eviction> {
         for tier in 0..TIERS {
             while self.owners.get(&owner).is_some_and(|owned| !owned.idle[tier].is_empty()) {

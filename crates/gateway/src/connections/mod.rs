@@ -1,30 +1,30 @@
 //! Client connections: how many may be open, whose they are, and which one is evicted.
 //!
 //! **The rule.** A connection belongs to its client's address (for IPv6: the /64). When
-//! `limits.connections` are open, a newcomer takes the place of an idle connection:
+//! `limits.connections` are open, a new connection takes the place of an idle one:
 //!
-//! 1. Among the addresses with an idle *stranger's* connection, the one with the most connections
-//!    is chosen, and of that address the stranger's connection that has been idle for longest. A
-//!    stranger's connection is one whose last request was of a session with standing `new`, or that
+//! 1. Among the addresses with an idle *unproven* connection, the one with the most connections is
+//!    chosen, and of that address the unproven connection that has been idle for longest. An
+//!    unproven connection is one whose last request was of a session with standing `new`, or that
 //!    has sent no request.
-//! 2. If no stranger's connection is idle, a *proven* one is chosen in the same way. This happens
+//! 2. If no unproven connection is idle, a *proven* one is chosen in the same way. This happens
 //!    only while there are more proven connections than the reserve (`limits.proven_reserve`, a
 //!    share of `limits.connections`).
-//! 3. If there is no such connection either, the newcomer is refused.
+//! 3. If there is no such connection either, the new connection is refused.
 //!
 //! The same rule applies, whatever the number of connections, while the memory budget is nearly
-//! used up ([`Level::Refuse`](crate::process::memory)): each newcomer takes the place of another connection
-//! or is refused. In that case a connection that has sent no whole head counts as idle after
-//! [`LITTLE_GRACE`], because the heads may be what uses the memory. The first connection of an
-//! address that finds no other to replace is let in until the whole budget is used.
+//! used up ([`Level::Refuse`](crate::process::memory)): each new connection takes the place of
+//! another or is refused. In that case a connection that has sent no whole head counts as idle
+//! after [`LITTLE_GRACE`], because the heads may be what uses the memory. The first connection of
+//! an address that finds no other to replace is let in until the whole budget is used.
 //!
 //! Two bounds keep one address from using this rule against the others:
 //!
-//! - A newcomer never takes the place of an address that has fewer connections than its own (the
-//!   newcomer included). The first [`FEW`] connections of an address are excepted, because a
+//! - A new connection never takes the place of an address that has fewer connections than its own
+//!   (the new one included). The first [`FEW`] connections of an address are excepted, because a
 //!   browser opens six. While memory is short, only the first one is.
-//! - One address holds no more than `limits.connections` less the reserve. Beyond that its
-//!   newcomers take the place of its own idle connections, or are refused.
+//! - One address holds no more than `limits.connections` less the reserve. Beyond that its new
+//!   connections take the place of its own idle ones, or are refused.
 //!
 //! The connections of a trusted hop (`listen.trusted_proxies`) are shared by many users. Each
 //! counts as if it came from a separate address, and as proven. A connection whose PROXY header has
@@ -45,8 +45,8 @@
 //! is skipped.
 //!
 //! **Eviction.** Connections live on their worker's thread. So the index puts the chosen one into
-//! the worker's [`Inbox`]; the worker checks again that it is idle and ends it. The newcomer does
-//! not wait for that. Until then up to [`SPARE`] connections may be open beyond the limit.
+//! the worker's [`Inbox`]; the worker checks again that it is idle and ends it. The new connection
+//! does not wait for that. Until then up to [`SPARE`] connections may be open beyond the limit.
 
 mod index;
 
@@ -274,15 +274,15 @@ impl Eviction {
     }
 }
 
-/// Bounds on the number of connections, for one newcomer.
+/// Bounds on the number of connections, for one new connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     most: usize,
     /// The most connections of one address.
     per_address: usize,
-    /// The number of proven connections that no stranger's connection can replace.
+    /// The number of proven connections that no unproven connection can replace.
     reserve: usize,
-    /// Whether each newcomer takes the place of another.
+    /// Whether each new connection takes the place of another.
     makes_room: bool,
     /// Whether the first connection of an address is let in although it finds no other to replace.
     spares_first: bool,
@@ -300,8 +300,8 @@ impl Bounds {
         if self.makes_room { 1 } else { FEW }
     }
 
-    /// Returns the bounds from the settings. `memory` is the budget that the newcomer has to fit
-    /// into; `None` if it was counted already.
+    /// Returns the bounds from the settings. `memory` is the budget that the new connection has to
+    /// fit into; `None` if it was counted already.
     pub(crate) fn of(limits: &Limits, memory: Option<&Memory>) -> Self {
         let most = limits.connections;
         let reserve = most * usize::from(limits.proven_reserve) / 100;

@@ -79,8 +79,8 @@ impl World {
         stay(&self.known, owner)
     }
 
-    /// Returns the evictions that the rule requires for a newcomer: age, owner and tier of each
-    /// connection.
+    /// Returns the evictions that the rule requires for a new connection: age, owner and tier of
+    /// each connection.
     fn expected(&self, owner: Owner) -> Result<Vec<Victim>, NoRoom> {
         let (mut known, mut victims) = (self.known.clone(), Vec::new());
         if matches!(owner, Owner::Address(_)) && stay(&known, owner) >= BOUNDS.per_address {
@@ -102,7 +102,7 @@ impl World {
         Ok(victims)
     }
 
-    /// Lets a newcomer enter the index, and checks the result against the rule.
+    /// Adds a new connection to the index, and checks the result against the rule.
     fn enters(&mut self, owner: Owner) {
         // Long enough after the last scan that the index scans again.
         self.now += Span::from_secs(1);

@@ -1,6 +1,6 @@
-//! Decisions about elephants: each change of the book puts its rules in force and submits its text
-//! to be saved, under one lock. No request takes that lock, and nobody holds it while waiting for a
-//! disk.
+//! Decisions about elephants: each change of the rule store puts its rules in force and submits its
+//! text to be saved, under one lock. No request takes that lock, and nobody holds it while waiting
+//! for a disk.
 
 use std::path::Path;
 
@@ -44,8 +44,8 @@ pub(crate) fn configured(shared: &Shared) {
     }
 }
 
-/// Changes the book and puts its rules in force at once, even if the book cannot be saved. Returns
-/// the version to be saved.
+/// Changes the rule store and puts its rules in force at once, even if the store cannot be saved.
+/// Returns the version to be saved.
 ///
 /// # Errors
 /// If the change is not possible. Then nothing has changed.

@@ -1,5 +1,5 @@
 //! The watching thread: it gets requests as they end, reads resources, and brings its findings to
-//! the book.
+//! the rule store.
 //!
 //! The thread serves no request, and no request waits for it: entries that it is too slow for are
 //! dropped and counted. If a resource cannot be read, that is logged once, and again when it can be

@@ -79,7 +79,7 @@ pub(crate) struct Refusal {
     pub(crate) at: Time,
 }
 
-/// Everything that an engine has learned.
+/// The knowledge that an engine has learned.
 pub(crate) struct Knowledge {
     pub(crate) sessions: Vec<Remembered>,
     pub(crate) pace: MeanService,

@@ -61,7 +61,7 @@ impl Lanes {
         }
     }
 
-    /// Returns why there were no lanes at the last look.
+    /// Returns why there were no lanes at the last check.
     pub(crate) fn missing(&self) -> Option<Without> {
         self.0.shaping().without()
     }

@@ -1,11 +1,12 @@
-//! Elephants in force: which requests fall under which rule, and the book of all findings and
+//! Elephants in force: which requests fall under which rule, and the store of all findings and
 //! decisions.
 //!
 //! Three threads meet here. Requests ask [`Elephants::rule_of`], which never waits: the rules are
-//! one immutable list that is exchanged as a whole. The watching thread (`decisions/watch.rs`) brings its
-//! findings, and ends rules whose time is over. Operators (`admin/elephants.rs`) read the book and
-//! decide. Each change of the book puts its rules in force and hands its text to `state/writer.rs`,
-//! under one lock. No request takes that lock, and nobody holds it while waiting for a disk.
+//! one immutable list that is exchanged as a whole. The watching thread (`decisions/watch.rs`)
+//! brings its findings, and ends rules whose time is over. Operators (`admin/elephants.rs`) read
+//! the store and decide. Each change of the store puts its rules in force and hands its text to
+//! `state/writer.rs`, under one lock. No request takes that lock, and nobody holds it while waiting
+//! for a disk.
 //!
 //! **Bytes.** Answers under a rule that limits bytes go through a lane of the network device
 //! ([`lanes`]) or through the rule's bucket ([`bytes`]), each answer by itself. An answer begins

@@ -30,8 +30,8 @@ struct Rule {
 const BURST: u32 = 64 * 1024;
 
 impl Rules {
-    /// Builds the rules of a book. A rule whose pattern cannot be parsed any more, because another
-    /// version has written the book, applies to no request. Answers in progress keep the bucket
+    /// Builds the rules that are in force. A rule whose pattern cannot be parsed any more, because
+    /// another version has written it, applies to no request. Answers in progress keep the bucket
     /// that they had `before`, at the new rate.
     pub(crate) fn new(in_force: &[InForce], before: &Self, now: Time) -> Self {
         let rule = |rule: &InForce| {

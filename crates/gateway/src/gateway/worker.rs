@@ -30,7 +30,7 @@ use crate::process::panics::Trap;
 use crate::settings::Settings;
 use crate::shared::Shared;
 
-/// Everything that a worker needs to start, and to start again.
+/// The parts that a worker needs to start, and to start again.
 pub(crate) struct Start {
     pub(crate) shared: Arc<Shared>,
     pub(crate) listeners: Vec<(StdListener, ListenerKind)>,
@@ -74,7 +74,7 @@ enum Ended {
     Failed,
 }
 
-/// Runs one worker until it is told to stop *and* its last connection has ended or is cut off.
+/// Runs one worker until the gateway stops it *and* its last connection has ended or is cut off.
 /// Starts it again when it fails. Signals when it is `ready`; if it fails before, the error is
 /// returned.
 pub(crate) fn run(mut start: Start, ready: &SyncSender<()>) -> io::Result<()> {

@@ -45,7 +45,7 @@ pub(crate) struct Shown {
 }
 
 impl Tokens {
-    /// Returns the token settings; `None` if there are to be no tokens.
+    /// Returns the token settings; `None` if the configuration has no tokens.
     pub(crate) fn of(config: &Config) -> Option<Self> {
         let Token { cookie, keys, .. } = config.identify.token.clone()?;
         let names = config.classes.iter().map(|class| class.class.name.as_str());

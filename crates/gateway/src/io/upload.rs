@@ -125,7 +125,7 @@ impl Upload {
         }
     }
 
-    /// Reads ahead while there is room. Completes when there is nothing more to read now.
+    /// Reads ahead while the buffer has space. Completes when there is nothing more to read now.
     pub(crate) fn poll_ahead(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BodyError>> {
         if self.expects_continue {
             return Poll::Ready(Ok(()));

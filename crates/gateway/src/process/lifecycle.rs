@@ -8,6 +8,6 @@ pub(crate) enum Lifecycle {
     Runs,
     /// No new connections are accepted; requests in progress may finish.
     Drains,
-    /// Everything that has not finished is cut off.
+    /// The gateway cuts off all requests that have not finished.
     Ends,
 }

@@ -14,10 +14,10 @@
 //! learns nothing about the server or the concurrency limit, and charges nothing to the load.
 //! Otherwise, tiny deadlines would eject servers, lower the limit and shorten the grants of others.
 //!
-//! **What is passed on.** The next hop gets the shortest limit on the request here, freshly
-//! computed, so that an application or another bywash gateway need not work longer than that.
-//! `grpc-timeout` contains only the limits on a whole call, because a stream lasts longer than its
-//! server may take to begin.
+//! **Forwarding.** The next hop gets the shortest limit on the request here, freshly computed, so
+//! that an application or another bywash gateway need not work longer than that. `grpc-timeout`
+//! contains only the limits on a whole call, because a stream lasts longer than its server may take
+//! to begin.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

@@ -56,7 +56,7 @@ enum Answer {
     NotBegun,
     /// The response fills the buffer of the client's kernel.
     FillsBuffer,
-    /// The buffer is full, or has room because the client reads.
+    /// The buffer is full, or has space because the client reads.
     IsRead,
 }
 

@@ -46,7 +46,7 @@ pub(super) struct Unanswered {
 
 /// The slot or permit that a request holds while it runs.
 pub(super) enum Admission {
-    /// Nothing that others wait for.
+    /// No slot or other place that requests wait for.
     None,
     /// A slot, or a ticket that only counts in the engine.
     Slot(Ticket),

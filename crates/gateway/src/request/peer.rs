@@ -61,7 +61,7 @@ impl Peer {
         self.is_trusted
     }
 
-    /// Returns whether the connection is kept in preference to a stranger's.
+    /// Returns whether the connection is kept in preference to an unproven one.
     pub(crate) const fn is_proven(&self) -> bool {
         self.is_trusted || self.proven.get()
     }

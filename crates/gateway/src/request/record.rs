@@ -44,7 +44,7 @@ pub(crate) struct Record {
     message: Box<str>,
     arrived: Time,
     started: Option<Time>,
-    /// The standing that its session had proven, if the engine was asked.
+    /// The standing that its session had proven, if the request was submitted to the engine.
     standing: Option<Standing>,
     verdict: Verdict,
     status: Option<StatusCode>,
@@ -162,13 +162,13 @@ impl Record {
         self.started.map(|started| started + run_max)
     }
 
-    /// Returns the level that the application is told: none for a request that is only observed or
+    /// Returns the level to send to the application: none for a request that is only observed or
     /// bypassed.
     pub(crate) fn level_to_tell(&self) -> Option<Level> {
         self.facts.level.filter(|_| self.class_enforces() && self.standing.is_some())
     }
 
-    /// Sets the standing that the session had proven when the engine was asked.
+    /// Sets the standing that the session had proven when the request was submitted to the engine.
     pub(crate) const fn stands(&mut self, standing: Standing) {
         self.standing = Some(standing);
     }

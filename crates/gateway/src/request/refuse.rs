@@ -4,7 +4,7 @@
 //! requested too much at once (`Retry-After` says when to retry). 502 and 504 mean that the
 //! upstream failed, and 4xx that the message is at fault. `Proxy-Status` (RFC 9209) tells programs
 //! which of these applies: everyone gets one coarse word, and trusted peers also get the reason,
-//! class and wait (a stranger could use them to find out which requests are spared). The body is a
+//! class and wait (an attacker could use them to find out which requests are spared). The body is a
 //! page for browsers, problem+json (RFC 9457) for programs that accept JSON, and otherwise a line
 //! of text.
 //!

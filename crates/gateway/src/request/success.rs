@@ -7,8 +7,8 @@
 //!
 //! A class may define its successes by status, by fields, and by fields of a JSON body. Only they
 //! bring revenue then, and only they prove to other classes that the session was served this one. A
-//! body of at most [`READ`] bytes is examined once it is complete. Until then the response is no
-//! success, so the token that it brings does not record it.
+//! body of at most [`READ`] bytes is examined once it is complete. Until then the response does not
+//! count as a success, so the token that it brings does not record it.
 //!
 //! One response counts for at most a hundred times the mean. The amount may follow from what a
 //! visitor has typed (a basket of a million teapots, returned tomorrow), and one visitor must not
@@ -33,19 +33,20 @@ const LONGEST: usize = 20;
 /// The number of bytes of a JSON body that are examined. The response to an order is short.
 const READ: usize = 16 * 1024;
 
-/// The judgement about a response. The default is that of a response which is no success.
+/// The judgement about a response. The default is that of a response that does not count as a
+/// success.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Judged {
-    /// Its revenue.
+    /// The revenue.
     pub(super) earned: Utility,
     /// Whether it meets the conditions of its class. Without conditions, the status says whether
     /// the class was served.
     pub(super) succeeded: bool,
 }
 
-/// Judges a response with this head. If the body must state success too, the response is no success
-/// so far, and the second value looks for success in the body. The field with the amount is
-/// removed.
+/// Judges a response with this head. If the body must state success too, the response does not
+/// count as a success so far, and the second value looks for success in the body. The field with
+/// the amount is removed.
 pub(super) fn judge(
     record: &Record,
     status: StatusCode,

@@ -43,7 +43,7 @@ impl Schedule {
         Self { interval, timeout, probes: (0..count as u64).map(probe).collect() }
     }
 
-    /// Returns the servers that must be probed now. Each one that is returned counts as asked.
+    /// Returns the servers that must be probed now. Each one that is returned counts as probed.
     pub(crate) fn due(&mut self, now: Time) -> impl Iterator<Item = usize> {
         let timeout = self.timeout;
         self.probes.iter_mut().enumerate().filter_map(move |(server, probe)| match *probe {
@@ -126,7 +126,7 @@ mod tests {
     }
 
     /// Goes from event to event until `end`, while each server responds at once. Returns which
-    /// server was asked when.
+    /// server was probed when.
     fn run(schedule: &mut Schedule, end: Time) -> Vec<(usize, Time)> {
         let mut asked = Vec::new();
         while schedule.next() < end {
@@ -231,7 +231,7 @@ mod tests {
     }
 
     proptest! {
-        /// No server is asked more than once per interval or skipped for good, whatever is late.
+        /// No server is probed more than once per interval or skipped for good, whatever is late.
         #[test]
         fn no_server_is_asked_twice_in_a_beat_or_forgotten(
             count in 1..10_usize,

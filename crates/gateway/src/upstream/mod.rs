@@ -56,7 +56,7 @@ pub(crate) enum UpstreamError {
     /// The connection was refused, or TLS failed.
     #[error("connecting failed: {0}")]
     Connect(std::io::Error),
-    /// This machine could not open a connection, so no server is to blame.
+    /// The machine of the gateway could not open a connection, so no server is to blame.
     #[error("no connection could be opened: {}", .0.name())]
     Local(LocalFault),
     /// The server did not accept the connection in time.
@@ -81,7 +81,7 @@ pub(crate) enum UpstreamError {
     /// The upstream is not to blame.
     #[error("the client's message is invalid: {0}")]
     Upload(BodyError),
-    /// The server switched to another protocol without being asked to.
+    /// The server switched to another protocol without a request to do so.
     #[error("the server switched protocols without being asked")]
     Switched,
     /// The server sent something that is not HTTP.

@@ -139,7 +139,7 @@ fn the_connection_ends_with_its_clients() {
     assert_eq!(who(&mut gateway.client()), None);
 }
 
-/// Without a challenge, only the request says that the connection belongs to one user.
+/// The request alone says that the connection belongs to one user if there is no challenge.
 #[test]
 fn a_request_with_credentials_is_enough() {
     let upstream = Upstream::script(|mut wire| {

@@ -1,5 +1,5 @@
-//! Clients' own deadlines: a deadline ends its request and affects no other, and the upstream is
-//! told the remaining time.
+//! Clients' own deadlines: a deadline ends its request and affects no other, and the gateway tells
+//! the upstream the remaining time.
 
 use crate::setup::{Running, Setup, eventually};
 use crate::upstream::{Call, Calls, Upstream, deaf, nobody};
@@ -22,12 +22,12 @@ fn why(answer: &Message) -> &str {
     answer.field("proxy-status").unwrap()
 }
 
-/// Returns the remaining time that the upstream is told.
+/// Returns the remaining time that the gateway tells the upstream.
 fn left(call: &Call) -> Option<u64> {
     call.request.field("bywash-deadline").map(|text| text.parse().unwrap())
 }
 
-/// Returns the remaining time that the upstream is told when a client sends these fields.
+/// Returns the remaining time that the gateway tells the upstream when a client sends these fields.
 fn remaining(
     gateway: &Running,
     calls: &Calls,

@@ -63,7 +63,7 @@ fn who_was_not_succeeded_decides_again() {
     assert_eq!(decides(&gateway, "reject").status(), Some(200));
 }
 
-/// Returns the state that a process with that book hands over if it saves nothing.
+/// Returns the state that a process with that rule store hands over if it saves nothing.
 fn unkept(setup: &Setup) -> Vec<u8> {
     let learned = setup.start().gateway().learned();
     let mut learned: serde_json::Value = serde_json::from_slice(&learned).unwrap();

@@ -73,7 +73,7 @@ fn an_answer_may_begin_while_the_upload_goes_on() {
     eventually("it is counted", || gateway.outcome("served") == 1);
 }
 
-/// An answer that comes after the whole request is no reason to close the connection.
+/// An answer that comes after the whole request does not close the connection.
 #[test]
 fn an_answer_to_a_whole_upload_leaves_the_connection_open() {
     let upstream = Upstream::app(|request| {

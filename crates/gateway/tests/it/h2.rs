@@ -157,7 +157,7 @@ fn requests_of_one_connection_run_side_by_side() {
     }
 }
 
-/// As with a browser: a page's many requests leave in one segment.
+/// Sends a page's many requests in one segment, like a browser.
 #[test]
 fn requests_that_come_in_one_piece_are_all_looked_at_at_once() {
     let (_upstream, calls, gateway) = one_slot();
@@ -206,7 +206,7 @@ fn one_too_many_is_refused_and_the_others_go_on() {
     assert_eq!(waits.answer().unwrap().text(), "two");
 }
 
-/// As in gRPC: metadata, a message, and the status in the trailers of the answer.
+/// Imitates gRPC: metadata, a message, and the status in the trailers of the answer.
 #[test]
 fn trailers_go_both_ways() {
     let (_upstream, calls, gateway) = one_slot();
@@ -560,7 +560,7 @@ fn an_idle_client_is_told_before_it_is_ended() {
     panic!("it was ended without a word");
 }
 
-/// In a long call each side sends when it likes.
+/// A long call, in which each side sends at any time.
 #[test]
 #[ignore = "takes 12 s; make test-all"]
 fn a_call_may_be_silent_behind_the_beginning_of_its_answer() {

@@ -1,5 +1,5 @@
-//! Messages with random damage, from clients and from the upstream. Whatever they cause, no worker
-//! panics, every slot is returned, and the next request is served.
+//! Messages with random damage, from clients and from the upstream. No worker panics, every slot is
+//! returned, and the next request is served, whatever the messages cause.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Once};

@@ -41,7 +41,7 @@ pub(crate) enum Broken {
     Closed,
     /// The connection ended in the middle of a message.
     Cut,
-    /// Nothing arrived in time.
+    /// No bytes arrived in time.
     Silent,
     /// The bytes are not HTTP.
     Garbage,

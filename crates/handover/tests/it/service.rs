@@ -36,7 +36,7 @@ pub(crate) fn generation_of(state: &[u8]) -> u8 {
     generation
 }
 
-/// Serves until it has handed over, or is asked to end. Ends after its successor, so that no
+/// Serves until it has handed over, or has a request to end. Ends after its successor, so that no
 /// process of a test outlives the test.
 pub(crate) fn serve(listener: TcpListener, generation: u8) {
     listener.set_nonblocking(true).unwrap();

@@ -3,10 +3,10 @@
 //!
 //! No standard lets a client make these claims about itself. An application behind bywash reads
 //! such a field because a hop in front once wrote it, or because its framework reads it by default.
-//! The lists come from the documentation of those hops (nginx and its ingress controller, IIS with
+//! The lists come from the documentation of those hops: nginx and its ingress controller, IIS with
 //! ARR and URL Rewrite, Apache, `WebLogic`, Envoy, oauth2-proxy, Grafana's proxy login, Cloudflare,
-//! Akamai, Fastly, Azure, AWS, Google) and of the frameworks that read the method overrides (Rack,
-//! Symfony, Laravel, ASP.NET, Express, Google's APIs). `X-Forwarded-*` and `X-Real-IP` are not
+//! Akamai, Fastly, Azure, AWS, Google. The frameworks that read the method overrides are Rack,
+//! Symfony, Laravel, ASP.NET, Express and Google's APIs. `X-Forwarded-*` and `X-Real-IP` are not
 //! listed here: they have variants of [`Name`].
 //!
 //! The lists leave out fields that hold a signed statement that the application verifies (a JWT),

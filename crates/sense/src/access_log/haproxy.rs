@@ -2,9 +2,9 @@
 //! `CLIENT:PORT [DATE] FRONTEND BACKEND/SERVER TR/Tw/Tc/Tr/Ta STATUS BYTES COOKIE COOKIE STATE
 //! CONNECTIONS QUEUES {HEADERS} {HEADERS} "REQUEST"`.
 //!
-//! The date is the time of the first byte of the request. The times are in milliseconds: `TR` is
-//! the time that the client took to send the request, `Tw` the wait in the queues, `Tc` the time to
-//! connect to a server, `Tr` the wait for its headers, and `Ta` the total. So a request was
+//! The date is the time of the first byte of the request. The times are in milliseconds. `TR` is
+//! the time that the client took to send the request, and `Tw` the wait in the queues. `Tc` is the
+//! time to connect to a server, `Tr` the wait for its headers, and `Ta` the total. So a request was
 //! complete at the date plus `TR`, waited for `Tw`, and was served for the rest of `Ta`. `-1` marks
 //! a point that was never reached; a `TR` of `-1` means that there was no complete request. The
 //! first letter of the state tells which side ended the session, the second letter in which phase.

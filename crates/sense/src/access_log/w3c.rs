@@ -6,7 +6,7 @@
 //! `#Software: Microsoft …` decides. A whole number in a file that does not name its software is a
 //! flaw. IIS writes `+` for a space in a header and `-` for a missing value.
 //!
-//! Source: W3C, "Extended Log File Format" (working draft WD-logfile-960323); Microsoft, "W3C
+//! Sources: W3C, "Extended Log File Format" (working draft WD-logfile-960323). Microsoft, "W3C
 //! Extended Log File Format (IIS 6.0)" (fields), "Description of the time-taken field in IIS 6.0
 //! and IIS 7.0 HTTP logging" (from the first byte received to the last one sent).
 

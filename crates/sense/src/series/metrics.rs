@@ -60,7 +60,7 @@ const MILLISECONDS: Says = Says::UsedIfCounted(Unit::Held, 1e-3);
 const BLOCKS: Says = Says::Used(Unit::Bytes, 8192.0);
 
 /// The modes that count as busy. Idle and iowait are not busy, steal is the time of another machine
-/// (see [`super::Processors`]), and guest time is already part of user time.
+/// (see [`super::Processors`]), and `guest` is already part of `user`.
 const BUSY: &[&str] = &["user", "nice", "system", "irq", "softirq"];
 
 const DISK: Named =

@@ -1,4 +1,5 @@
-//! Tests of all sources, on files of hosts, with real programs and with hostile ones.
+//! Tests of every source of resource use, on copies of hosts' files, with real exporters and
+//! databases, and with exporters that respond wrongly.
 #![allow(missing_docs, reason = "a test's name is what it says")]
 #![allow(clippy::unwrap_used, reason = "what a test sets up itself may panic like the test")]
 #![allow(clippy::float_cmp, reason = "what is read is what was written")]

@@ -78,7 +78,7 @@ pub fn micros(ticks: u64) -> f64 {
 pub struct MachineTicks {
     /// Time in processes: user, nice and system.
     pub worked: u64,
-    /// Time in which the hypervisor ran other guests.
+    /// Time in which the hypervisor ran other virtual machines.
     pub stolen: u64,
     /// Total time, including idle time and interrupts.
     pub total: u64,

@@ -49,7 +49,7 @@ pub(crate) enum RequestError {
     Unsent(Box<HttpRequest>),
     /// The connection broke, or could not be made.
     Lost,
-    /// This machine has no descriptor or port left, which is not the site's fault.
+    /// The machine has no descriptor or port left, which is not the site's fault.
     Exhausted,
 }
 

@@ -67,7 +67,7 @@ pub enum LoadError {
     Request {
         /// The name of the class.
         class: String,
-        /// Its method and path.
+        /// The method and path.
         request: String,
     },
     /// The header of a signal would change the meaning of the request.
@@ -77,10 +77,10 @@ pub enum LoadError {
     Signal {
         /// The name of the signal.
         signal: String,
-        /// Its header.
+        /// The header.
         header: String,
     },
-    /// This machine refused a resource that the generator needs.
+    /// The machine refused a resource that the generator needs.
     #[error("cannot start the load generator: {0}")]
     Runtime(#[from] io::Error),
 }

@@ -28,9 +28,9 @@ pub struct Options {
     pub tag: Option<String>,
     /// The name of the target's policy in the result.
     pub label: String,
-    /// With `Hidden`, an intermediary that hides departures is emulated: a client that has lost
-    /// patience continues without the answer, and its connection stays open until the answer
-    /// arrives or the run is over.
+    /// Whether the target sees departures. `Hidden` emulates an intermediary that hides them: a
+    /// client that has lost patience continues without the answer, and its connection stays open
+    /// until the answer arrives or the run is over.
     pub closes: Closes,
     /// Whether every visitor has an own address of 127.0.0.0/8, if the target is on loopback. So
     /// the site can distinguish visitors by address. A set's clients share one.

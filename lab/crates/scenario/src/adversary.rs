@@ -38,7 +38,7 @@ use crate::text;
 /// A hostile population.
 #[derive(Clone, Debug)]
 pub struct Adversary {
-    /// Its name.
+    /// The name.
     pub name: String,
     /// The work that it asks for while it attacks, as a fraction of the servers' capacity.
     pub rho: f64,

@@ -33,7 +33,7 @@ pub enum Profile {
         base: f64,
         /// The start of the pulse.
         at: Span,
-        /// Its duration.
+        /// The duration.
         lasts: Span,
     },
     /// A linear rise from `base` to the run's level over `over`, starting at `at`.
@@ -42,7 +42,7 @@ pub enum Profile {
         base: f64,
         /// The start of the ramp.
         at: Span,
-        /// Its duration.
+        /// The duration.
         over: Span,
     },
     /// Sessions start at exactly these times, which are in order.

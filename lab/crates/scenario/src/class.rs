@@ -11,7 +11,7 @@ use crate::threads::Parallel;
 /// A class of requests.
 #[derive(Clone, Debug)]
 pub struct Class {
-    /// Its name.
+    /// The name.
     pub name: String,
     /// The HTTP method in a live run.
     pub method: String,
@@ -47,7 +47,7 @@ pub struct Class {
     /// The station that serves it, an index of `servers.stations`; the application's workers if
     /// `None`.
     pub station: Option<usize>,
-    /// Its tasks and threads, for `servers.threads`.
+    /// The tasks and threads, for `servers.threads`.
     pub parallel: Parallel,
 }
 
@@ -65,6 +65,6 @@ impl Class {
 pub enum Tier {
     /// Part of a purchase.
     Transact,
-    /// Anything else.
+    /// All other requests.
     Browse,
 }

@@ -29,7 +29,7 @@ pub struct PolicyChoice {
     pub departures: Departures,
     /// Classes that are throttled.
     pub throttles: Vec<Throttle>,
-    /// Its line in the file, if it comes from one.
+    /// The line of the policy in the file, if it comes from one.
     pub line: Option<usize>,
 }
 

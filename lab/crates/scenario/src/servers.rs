@@ -57,7 +57,7 @@ pub struct Servers {
 /// holds at a time. A request of a class that names the station is served only there, oldest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Station {
-    /// Its name.
+    /// The name.
     pub name: String,
     /// The number of requests that it serves at once.
     pub workers: u32,

@@ -18,7 +18,7 @@ const MOST: u32 = 100_000;
 /// A set of clients.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClientSet {
-    /// Its name.
+    /// The name.
     pub name: String,
     /// The number of clients.
     pub clients: u32,

@@ -23,7 +23,7 @@ const LONGEST: usize = 256;
 /// A property that a visitor shows in every request of a session or in none.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Signal {
-    /// Its name.
+    /// The name.
     pub name: String,
     /// The form in which a live visitor shows it.
     pub shown: Shown,

@@ -79,7 +79,7 @@ pub struct RunOutput {
     pub started: u64,
     /// The part of them that had to wait for it.
     pub delayed: u64,
-    /// Their total wait.
+    /// The total wait of these requests.
     pub waited: Span,
     /// The results of adversaries, if there were any. The fields `started`, `delayed` and `waited`
     /// above include them, the others do not.

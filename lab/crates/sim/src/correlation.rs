@@ -21,7 +21,7 @@ pub struct Correlations {
     pub rho: f64,
     /// Whether departures were seen.
     pub closes: Closes,
-    /// In the order of the classes: the mean of the seeds' coefficients, with the p-value of a
+    /// The classes, in their order: the mean of the seeds' coefficients, with the p-value of a
     /// single run. `None` if nothing varied.
     pub classes: Vec<Option<Correlation>>,
     /// The utilisation of the workers.

@@ -2,7 +2,7 @@
 //!
 //! Three numbers are compared with the servers' capacity: how long it took until the limit stayed
 //! near the number of workers, the fraction of capacity that was lost, and the number of requests
-//! that waited inside the application, where their order cannot be controlled. The measures assume
+//! that waited inside the application. Their order there cannot be controlled. The measures assume
 //! a full queue; a scenario for them keeps the queue full.
 
 use bywash_scenario::Scenario;

@@ -20,11 +20,11 @@ use crate::application::{Application, Meters};
 /// The position of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RequestState {
-    /// Not inside the application.
+    /// Outside of the application.
     Outside,
     /// Inside, without a worker.
     Waits { demand: u64, serial: u64 },
-    /// In service, from progress `begun` until progress `done`.
+    /// Served, from progress `begun` until progress `done`.
     Served { begun: u64, done: u64, serial: u64 },
 }
 

@@ -48,7 +48,7 @@ pub trait Connection: Send {
     fn command(&mut self, sql: &str) -> Result<(), DbError>;
 
     /// Returns a flag that, while set, ends the running statement as cancelled. Only a database
-    /// that cannot be asked from outside to cancel a statement has one.
+    /// that cannot cancel a statement on request from outside has one.
     fn stop(&self) -> Option<Arc<AtomicBool>>;
 }
 

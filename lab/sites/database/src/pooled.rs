@@ -66,8 +66,8 @@ impl Pooled {
         self.connection.as_ref().map(|connection| connection.number())
     }
 
-    /// Returns the flag that cancels the running statement, if the database cannot be asked from
-    /// outside.
+    /// Returns the flag that cancels the running statement, if the database cannot cancel it on
+    /// request from outside.
     pub fn stop(&self) -> Option<Arc<AtomicBool>> {
         self.connection.as_ref().and_then(|connection| connection.stop())
     }

@@ -2,7 +2,7 @@
 //! totals.
 //!
 //! A worker completes a request and then answers. It does not check meanwhile whether the client is
-//! still there. Only the database stops a request early, when it is asked to cancel the statement.
+//! still there. Only the database stops a request early, on request to cancel the statement.
 
 use std::time::Instant;
 

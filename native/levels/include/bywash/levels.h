@@ -81,8 +81,8 @@ struct bywash_levels_options {
     uint32_t size; /* sizeof(struct bywash_levels_options) */
     /* one more than the number of processors for the pool; 0: of those that the process may use */
     uint32_t threads;
-    /* Unless 0, so many requests run at a time, first come first served, each with all threads of
-     * its level, and there is no goal: the method of paper 3, for comparisons. */
+    /* Unless 0, this number of requests runs at a time, first come first served, each with all
+     * threads of its level, and there is no goal: the method of paper 3, for comparisons. */
     uint32_t parity;
     uint32_t level_count;
     const struct bywash_levels_level *levels;

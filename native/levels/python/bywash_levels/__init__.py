@@ -161,9 +161,9 @@ class Pool:
         """Make a pool.
 
         `threads` is one more than the number of processors for the pool; None stands for the
-        processors that the process may use. With `parity`, so many requests run at a time, first
-        come first served, each with all threads of its level. Raise ValueError if the settings
-        contradict themselves.
+        processors that the process may use. With `parity`, this number of requests runs at a
+        time, first come first served, each with all threads of its level. Raise ValueError if
+        the settings contradict themselves.
         """
         if goal is not None and not isinstance(goal, (Ratio, Percentile)):
             raise TypeError(f"{goal!r} is not a goal: use Ratio or Percentile")

@@ -167,7 +167,8 @@ fn look_after_signals(py: Python<'_>) -> PyResult<()> {
     py.check_signals()
 }
 
-/// A submitted request. `run` is called exactly once, if the caller was told that it was accepted.
+/// A submitted request. `run` is called exactly once, if the pool has reported to the caller that
+/// it accepted the request.
 struct Job {
     run: Py<PyAny>,
     job_state: JobState,

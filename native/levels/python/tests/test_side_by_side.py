@@ -1,6 +1,6 @@
 """Tests of what runs in parallel and what takes turns.
 
-They count the threads inside a call, and use no clock. The interpreter is told never to take its
+They count the threads inside a call, and use no clock. They make the interpreter never take its
 lock from a thread. So a second thread gets inside only if the first has released the lock itself.
 """
 

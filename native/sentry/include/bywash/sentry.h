@@ -9,9 +9,9 @@
  * has the call socket_watch [paper 4.2] and the rule that the handler belongs to the application
  * [paper 4.4]. Full description: socket_watch(3). Linux, 64 bits.
  *
- * Each process watches for itself: if several processes have the socket, each one that watches is
- * told [paper 4.3]. After fork() the child watches nothing, and may begin at once; the parent's
- * watches go on.
+ * Each process watches for itself: if several processes have the socket, each one that watches gets
+ * the signal [paper 4.3]. After fork() the child watches nothing, and may begin at once; the
+ * parent's watches go on.
  *
  * Any thread and any callback of this library may call every function. A signal handler may call
  * socket_unwatch, but not the others. It may jump (siglongjmp) out of any of these functions.
@@ -39,15 +39,16 @@ extern "C" {
  * process.
  *
  * The following errors return -1, and nothing is watched:
- *   ESHUTDOWN   the other side has sent a FIN already
- *   ECONNRESET  it has reset the connection
- *   ENOTCONN    the socket is not connected
- *   EEXIST      this process watches the descriptor already
- *   EBADF, ENOTSOCK
- *   EINVAL      no such signal, or a socket without connections (UDP)
- *   ESRCH       no thread `tid` in this process
- *   EMFILE, ENFILE, ENOMEM, ENOSPC (fs.epoll.max_user_watches), EAGAIN (no thread): used up
- *   ENOTRECOVERABLE  an error in this library */
+ *
+ *     ESHUTDOWN   the other side has sent a FIN already
+ *     ECONNRESET  it has reset the connection
+ *     ENOTCONN    the socket is not connected
+ *     EEXIST      this process watches the descriptor already
+ *     EBADF, ENOTSOCK
+ *     EINVAL      no such signal, or a socket without connections (UDP)
+ *     ESRCH       no thread `tid` in this process
+ *     EMFILE, ENFILE, ENOMEM, ENOSPC (fs.epoll.max_user_watches), EAGAIN (no thread): used up
+ *     ENOTRECOVERABLE  an error in this library */
 int socket_watch(int sockfd, int signum);
 
 /* Ends the watch: when this returns, nothing will be sent or called for it any more. It waits for a
@@ -56,8 +57,8 @@ int socket_watch(int sockfd, int signum);
  * before close(): while another process has the socket, the kernel goes on watching, and a
  * notification that is under way may be taken for the connection that gets the number next.
  *
- * Returns 0 if the other side had not left. Else it returns -1 with ENOENT (the departure was told,
- * or the socket was not watched) or EBADF (`sockfd` is below 0). */
+ * Returns 0 if the other side had not left. Else it returns -1 with ENOENT (the departure was
+ * reported, or the socket was not watched) or EBADF (`sockfd` is below 0). */
 int socket_unwatch(int sockfd);
 
 struct socket_watch_opts {

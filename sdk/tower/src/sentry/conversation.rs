@@ -42,7 +42,7 @@ struct Line {
 /// Why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Silence {
-    /// Nothing was sent, because the conversation was over.
+    /// No line was sent, because the conversation was over.
     Unsaid,
     /// The conversation is over now. The daemon may have read the line.
     Unanswered,

@@ -2,7 +2,7 @@
 //! uses which connection, and that a request shall be stopped. The contract is in `sdk/README.md`,
 //! "Down to the query".
 //!
-//! The daemon is optional. Without one, a lease costs one look at a clock, plus one attempt to
+//! The daemon is optional. Without one, a lease costs one reading of a clock, plus one attempt to
 //! connect every 200 ms.
 
 mod conversation;
@@ -45,7 +45,7 @@ pub struct SentryStats {
     /// Connections that were closed because a cancellation may be aimed at them, or because they
     /// were not released.
     pub closed: u64,
-    /// Requests that the daemon was told to stop.
+    /// Requests that the SDK told the daemon to stop.
     pub stops: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The controller's laws. The formula is the engine's, so these tests check that the engine is told
+//! The controller's laws. The formula is the engine's, so these tests check that the engine gets
 //! the right events.
 
 use std::fs;

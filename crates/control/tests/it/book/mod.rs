@@ -64,7 +64,7 @@ fn briefly() -> Word {
     Word { lasts: Span::from_secs(600), ..word(1) }
 }
 
-/// Returns a book in which a search was found.
+/// Returns a rule store in which a search was found.
 fn book() -> Book {
     let mut book = Book::default();
     let notes = book.found(at(0), vec![search()], Act::Propose);

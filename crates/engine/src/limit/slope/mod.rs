@@ -59,9 +59,9 @@ const WRONG: f64 = 0.15;
 /// The square of the relative error that bases have in any case. A measurement with a smaller error
 /// is believed.
 const KNOWN: f64 = 0.01;
-/// The square of the relative error at which a window is long enough for a look.
+/// The square of the relative error at which a window is long enough for an ordinary measurement.
 const PRECISE_LOOK: f64 = 0.01;
-/// The same for a look that judges a trial.
+/// The same for one that judges a trial.
 const PRECISE_TRIAL: f64 = 0.02;
 /// The same for a probe downwards.
 const PRECISE_DOWN: f64 = 0.0075;

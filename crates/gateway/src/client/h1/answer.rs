@@ -171,8 +171,8 @@ impl Conn {
         .await
     }
 
-    /// Takes pieces of a response while there is room. Returns whether the next piece has yet to
-    /// arrive.
+    /// Takes pieces of a response while the buffer has space. Returns whether the next piece has
+    /// yet to arrive.
     fn gather(
         &self,
         body: &mut Answer,

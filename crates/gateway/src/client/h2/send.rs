@@ -104,7 +104,7 @@ struct Gathered {
 }
 
 impl Gathered {
-    /// Takes the available pieces of the response, as far as there is room.
+    /// Takes the available pieces of the response, as far as the buffer has space.
     fn take(&mut self, body: &mut Answer, cx: &mut Context<'_>) -> Result<(), Broken> {
         while !self.ended && self.bytes < GATHERED {
             match body.poll_piece(cx) {

@@ -13,12 +13,12 @@
 //!
 //! **Not by one client.** Only values that responses have set count, at most [`BY_ADDRESS`] of them
 //! for one address, and at most [`BY_VALUE`] returns for one value. So the evidence takes at least
-//! four addresses, and strangers cannot give it for a cookie that the application does not set.
-//! To keep all others out, strangers must hold all values, which takes 26 addresses. They must ask
-//! for new ones without a pause: each value that was never returned makes room after [`HELD`], and
-//! each that was returned makes room for the next new one. Evidence that the value changes takes
-//! more than one replaced value for [`CHANGES`] counted returns, and again at most [`BY_ADDRESS`]
-//! of them come from one address.
+//! four addresses, and attackers cannot give it for a cookie that the application does not set. To
+//! keep all others out, attackers must hold all values, which takes 26 addresses. They must ask for
+//! new ones without a pause: each value that was never returned makes room after [`HELD`], and each
+//! that was returned makes room for the next new one. Evidence that the value changes takes more
+//! than one replaced value for [`CHANGES`] counted returns, and again at most [`BY_ADDRESS`] of
+//! them come from one address.
 
 use std::time::{Duration, Instant};
 

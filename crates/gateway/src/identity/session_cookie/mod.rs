@@ -17,7 +17,7 @@
 //! **auto, later.** The gateway keeps its pick until another cookie has the same evidence as the
 //! pick had, while next to no request has the pick and no response sets it, over a whole window.
 //! The other cookie must be new: responses have not set it while they set the pick. So neither a
-//! night without visitors nor a second cookie of the application changes the pick. Strangers can
+//! time without visitors nor a second cookie of the application changes the pick. Attackers can
 //! change it only if they send 99 of 100 answered requests while the application gives them a new
 //! kind of session cookie and gives nobody the pick.
 //!
@@ -69,7 +69,7 @@ pub(crate) struct SessionCookie {
     /// The token cookie, which is not a session of the application.
     token: Option<String>,
     recent: Recent,
-    /// At some time, a response has set the cookie or enough requests had it.
+    /// Whether a response has ever set the cookie, or enough requests had it.
     was_right: AtomicBool,
     reported: AtomicBool,
     table: Mutex<Table>,

@@ -20,9 +20,9 @@ const BITS: u32 = 21;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) answered: u64,
-    /// Those that had the session cookie.
+    /// Requests that had the session cookie.
     pub(super) carried: u64,
-    /// Those whose responses set it.
+    /// Requests whose responses set it.
     pub(super) set: u64,
 }
 

@@ -132,9 +132,9 @@ impl Table {
 /// The likelihood that a cookie is the session cookie, by its name and its attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
-    /// Not a session cookie.
+    /// Cannot be a session cookie.
     None,
-    /// Something that scripts of the page need not read.
+    /// A cookie that scripts of the page need not read.
     HttpOnly,
     /// A session cookie.
     Named,

@@ -339,7 +339,8 @@ const ENTRY: u64 = 1024;
 const SESSION: u64 = 256;
 /// The bytes that an answer from an HTTP/2 server may fill before its client reads it.
 const UPSTREAM_WINDOW: u64 = 256 * 1024;
-/// Without a control group's limit: the divisor of the machine's memory, and the most bytes of it.
+/// The budget without a control group's limit: the divisor of the machine's memory, and the most
+/// bytes of it.
 const OF_MACHINE: u64 = 2;
 const MOST_OF_MACHINE: u64 = 4096 * MIB;
 /// The least budget, however large the tables are.

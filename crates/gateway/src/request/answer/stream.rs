@@ -31,11 +31,11 @@ pub(crate) struct Stream {
     /// success.
     pub(super) sought: Option<Box<Sought>>,
     pub(super) takes_trailers: bool,
-    /// The number of bytes of the request's body that had been sent at the last look.
+    /// The number of bytes of the request's body that had been sent at the last check.
     pub(super) sent: u64,
     /// The response may pause for any length of time.
     pub(super) endless: bool,
-    /// There was no room for more of the response, because its client was slow to read it.
+    /// The buffer had no space for more of the response, because its client was slow to read it.
     pub(super) held_up: bool,
     /// Bytes of the response that have arrived.
     pub(super) taken: u64,

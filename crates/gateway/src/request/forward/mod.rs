@@ -3,10 +3,10 @@
 //! **Server choice.** The balancer chooses the server. A server that cannot be connected to has
 //! been sent nothing, so the next one is tried for any request. **No request is processed twice.**
 //! A request of which something may have been sent is sent again only if it is safe (RFC 9110
-//! §9.2.1), has no body, and used a connection that had carried another request before and ended
-//! without a byte of a response: then the server was closing it just as the request went out. A
-//! request that the server reports as not processed (HTTP/2) is sent again if it has no body, and
-//! does not count as a failure.
+//! §9.2.1) and has no body. In addition, its connection must have carried another request before,
+//! and have ended without a byte of a response: then the server was closing it just as the request
+//! went out. A request that the server reports as not processed (HTTP/2) is sent again if it has no
+//! body, and does not count as a failure.
 
 mod sender;
 

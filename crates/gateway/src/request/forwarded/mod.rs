@@ -9,9 +9,9 @@
 //! **One field is authoritative** (`listen.forwarded`). A hop that writes one of the two fields may
 //! let a client's version of the other one through, and nothing shows which of them is the hop's.
 //! Therefore only the authoritative field and its companions give the chain, the scheme and the
-//! host. If the other field names a different client, a hop in front is misconfigured, and
-//! neither is believed: to the engine and in the log, the hop is the client. The upstream gets
-//! `unknown`, because an application may give the hop's own address more rights than a stranger.
+//! host. If the other field names a different client, a hop in front is misconfigured, and neither
+//! is believed: to the engine and in the log, the hop is the client. The upstream gets `unknown`,
+//! because an application may give the hop's own address more rights than an unknown one.
 
 use std::net::IpAddr;
 

@@ -163,7 +163,7 @@ mod tests {
     /// Set for the process whose files may not grow.
     const CHILD: &str = "BYWASH_TEST_LITTLE_ROOM";
 
-    /// As on a full disk: a write is cut short, and the next one fails.
+    /// Simulates a full disk: a write is cut short, and the next one fails.
     #[test]
     fn where_there_is_little_room_lines_are_whole_and_counted_once() {
         let test = "where_there_is_little_room_lines_are_whole_and_counted_once";
@@ -211,7 +211,7 @@ mod tests {
         }
     }
 
-    /// Nothing can be cut off a pipe: the rest of a line comes before the next.
+    /// A pipe cannot be truncated: the rest of a line comes before the next.
     #[test]
     fn a_line_that_cannot_be_cut_off_is_finished_before_the_next() {
         let (mut reader, writer) = std::io::pipe().unwrap();

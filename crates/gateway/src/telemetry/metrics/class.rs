@@ -91,7 +91,7 @@ impl ClassMetrics {
         self.wasted.inc_by(time.as_secs_f64());
     }
 
-    /// Counts what the session of a request had proven, if the engine was asked.
+    /// Counts what the session of a request had proven, if the request was submitted to the engine.
     pub(crate) fn stood(&self, standing: Option<Standing>) {
         if let Some(standing) = standing {
             self.standings[standing as usize].inc();

@@ -159,7 +159,8 @@ impl NameFailure {
     }
 }
 
-/// The reason why the JSON of an answer could not be read, so that the answer is no success.
+/// The reason why the JSON of an answer could not be read, so that the answer does not count as a
+/// success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unread {
     /// The body is compressed.

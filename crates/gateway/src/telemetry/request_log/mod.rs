@@ -51,7 +51,8 @@ pub(crate) struct Decided {
     /// The service level, if levels are configured.
     pub(crate) level: Option<Arc<str>>,
     pub(crate) session: Option<SessionKey>,
-    /// The standing that the session had proven; `None` if the engine was not asked.
+    /// The standing that the session had proven; `None` if the request was not submitted to the
+    /// engine.
     pub(crate) standing: Option<Standing>,
     pub(crate) mode: Mode,
     pub(crate) verdict: Verdict,
@@ -155,7 +156,7 @@ impl Entry {
 /// The engine's decision.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Verdict {
-    /// No decision: the engine was not asked, or the request ended before.
+    /// No decision: the request was not submitted to the engine, or it ended before.
     None,
     /// A slot, after this wait.
     Run(Reason, Span),

@@ -144,7 +144,7 @@ pub(crate) struct Exchange {
     asked: Method,
     upload: Upload,
     uploaded: bool,
-    /// Data taken from the client, for which the upstream's window had no room yet.
+    /// Data taken from the client, for which the upstream's window had no space yet.
     data: Bytes,
     sent: u64,
     /// The server has not processed the request.

@@ -13,7 +13,7 @@ const LEAST_WEIGHT: f64 = 0.1;
 
 #[derive(Debug)]
 pub(super) struct Server {
-    /// The loads that run at this server.
+    /// The number of requests that run at this server. Each has a `Load`.
     running: u32,
     /// The number of the choice that last selected this server.
     last: u64,

@@ -51,7 +51,7 @@ pub struct Sample {
     pub user_us: f64,
     /// System time per request, in µs.
     pub system_us: f64,
-    /// Fraction of the machine's time that the hypervisor gave to other guests.
+    /// Fraction of the machine's time that the hypervisor gave to other virtual machines.
     pub stolen: f64,
     /// Fraction of the machine's time in processes other than the proxy and this program.
     pub others: f64,

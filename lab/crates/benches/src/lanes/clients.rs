@@ -1,4 +1,5 @@
-//! Elephants in a closed loop, and ants at fixed times.
+//! Clients that request elephants (large responses) in a closed loop, and clients that request ants
+//! (small responses) at fixed times.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -129,7 +130,8 @@ impl Connection {
         Ok(Self { reader: BufReader::new(stream), speaks_http: server.speaks_http })
     }
 
-    /// Sends a request for `e` or `a` and reads the head. The body's bytes follow.
+    /// Sends a request for the large response `e` (an elephant) or the small response `a` (an ant),
+    /// and reads the head of the response. The caller reads the body.
     fn ask(&mut self, what: &str) -> io::Result<()> {
         if !self.speaks_http {
             return self.reader.get_mut().write_all(what.as_bytes());

@@ -1,5 +1,5 @@
-//! A measurement of whether ants wait behind elephants on a full line, and of the cost of each way
-//! to prevent it.
+//! A measurement of whether small responses (*ants*) wait behind large ones (*elephants*) on a full
+//! line, and of the cost of each way to prevent it.
 //!
 //! Three networks are in a row: the server's, a router's and the clients'. The line is the router's
 //! link to the clients. It has a bit rate, and a queue in front that drops packets when it is full,
@@ -37,11 +37,11 @@ pub struct Load {
     pub elephants: usize,
     /// Size of an elephant's response.
     pub elephant_bytes: usize,
-    /// Ants per second.
+    /// Requests for ants per second.
     pub ants: u32,
     /// Size of an ant's response.
     pub ant_bytes: usize,
-    /// Duration in which ants come.
+    /// Duration in which ants are requested.
     pub length: Duration,
 }
 

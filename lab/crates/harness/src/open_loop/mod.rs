@@ -42,7 +42,7 @@ const AHEAD: Duration = Duration::from_millis(20);
 /// Use of a connection after its request is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reuse {
-    /// This many connections carry the requests in turn.
+    /// The given number of connections carries the requests in turn.
     Turns(usize),
     /// The connection is closed: each request has its own connection.
     Never,

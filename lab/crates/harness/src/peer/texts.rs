@@ -7,7 +7,7 @@
 use super::{Front, Ports, Setup, Task};
 use std::path::Path;
 
-/// At this limit or above, no request in these measurements waits, and peers are configured without
+/// The limit from which on no request in these measurements waits, and peers are configured without
 /// a limit.
 const NO_LIMIT: u32 = 1024;
 

@@ -92,7 +92,7 @@ pub(super) struct Difference {
     pub(super) measure: Measure,
     pub(super) left: f64,
     pub(super) right: f64,
-    /// In percent too; `None` if a side has only one seed, or no figures per seed.
+    /// The error, in percent too; `None` if a side has only one seed, or no figures per seed.
     pub(super) error: Option<Error>,
 }
 

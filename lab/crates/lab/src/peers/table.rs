@@ -23,7 +23,7 @@ pub(super) struct Row {
     rows: u64,
     /// The standard error over the seeds of the share of possible orders.
     error: Option<f64>,
-    /// In milliseconds, as the next field.
+    /// The 99th percentile in milliseconds, as in the next field.
     p99_transact: Option<f64>,
     p99_browse: Option<f64>,
     pub(super) invalid: Option<String>,

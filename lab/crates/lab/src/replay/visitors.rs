@@ -2,10 +2,10 @@
 //!
 //! A session ends after half an hour without a request. Our log names a session only from its
 //! second request on, because the first has no cookie yet. A session that appears for the first
-//! time therefore continues a stranger: the one that was answered last at its address and is not
-//! continued yet. With a shared address this is a guess, but one that keeps every count. A stranger
-//! that no session continues is a visitor of one request. In the common formats, an address and a
-//! browser together are a visitor.
+//! time therefore continues a request without a session: the one that was answered last at its
+//! address and that no session continues yet. With a shared address this is a guess, but one that
+//! keeps every count. A request that no session continues is a visitor of one request. In the
+//! common formats, an address and a browser together are a visitor.
 //!
 //! An intended request is what a visitor wants. A request that was refused, given up or broken off
 //! and the same visitor's next request for the same target belong to one intended request: the
@@ -21,8 +21,8 @@ use super::reader::LoggedRequest;
 /// The time without a request after which a session is over.
 const SILENCE: Span = Span::from_secs(30 * 60);
 
-/// The number of strangers at one address that may be continued by a session. The newest are tried
-/// first, so one that is further back has most probably gone.
+/// The maximum number of visitors without a session at one address that a session may continue. The
+/// newest are tried first, so one that is further back has most probably gone.
 const LOOKED_AT: usize = 64;
 
 /// A visitor: their intended requests, by index into the requests.
@@ -58,7 +58,7 @@ struct Grouping<'a> {
     visitors: Vec<LoggedVisitor>,
     /// The visitor of each session or browser.
     known: HashMap<u64, usize>,
-    /// The strangers that are not continued yet, by address, the newest last.
+    /// The visitors without a session that no session continues yet, by address, the newest last.
     strangers: HashMap<u64, Vec<usize>>,
 }
 
@@ -102,7 +102,8 @@ impl Grouping<'_> {
         self.last(visitor).is_some_and(|last| request.began <= last.ended() + SILENCE)
     }
 
-    /// Finds and removes the stranger that a new session at this address continues.
+    /// Finds and removes the visitor without a session that a new session at this address
+    /// continues.
     fn stranger(&mut self, address: u64, request: &LoggedRequest) -> Option<usize> {
         let there = self.strangers.get(&address)?;
         let was_answered = |visitor: &usize| {

@@ -87,7 +87,7 @@ fn key(canvas: &mut Canvas, spec: &Bars) -> f64 {
     legend::draw(canvas, &entries)
 }
 
-/// Returns a scale from zero, with room on the right for the value at the end of the longest bar.
+/// Returns a scale from zero, with space on the right for the value at the end of the longest bar.
 fn scale(spec: &Bars, plot: Plot) -> Scale {
     let mut axis = spec.axis.clone();
     axis.log = false;

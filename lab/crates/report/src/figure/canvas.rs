@@ -101,7 +101,7 @@ pub(super) fn text_width(text: &str) -> f64 {
     columns(text) as f64 * 7.4
 }
 
-/// The look of a series: colour, dash and marker. The three repeat with different periods, so that
+/// The style of a series: colour, dash and marker. The three repeat with different periods, so that
 /// series of one colour differ in the other two.
 #[derive(Clone, Copy)]
 pub(super) struct Look {

@@ -25,7 +25,7 @@ pub struct Curves {
 /// One curve.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// Its name.
+    /// The name.
     pub label: String,
     /// The points in the order of x. The line is broken where a value is missing (NaN).
     pub points: Vec<Point>,
@@ -44,7 +44,7 @@ pub struct Point {
 
 /// The height of the plot.
 const HEIGHT: f64 = 270.0;
-/// With more points than this, markers would hide the line…
+/// The number of points above which markers would hide the line…
 const MOST_MARKERS: usize = 40;
 /// …so only about this many points have one, enough to distinguish the series.
 const FEW_MARKERS: usize = 8;

@@ -21,8 +21,8 @@ pub(super) const LABELS_BELOW: f64 = 44.0;
 /// The most characters of an axis title or note.
 const LONGEST: usize = 90;
 
-/// Draws the title of a vertical axis in the room of [`TITLE_ABOVE`] from `top` down. A horizontal
-/// title is easier to read than a vertical one.
+/// Draws the title of a vertical axis in the [`TITLE_ABOVE`] below `top`. A horizontal title is
+/// easier to read than a vertical one.
 pub(super) fn y_title(canvas: &mut Canvas, top: f64, title: &str) {
     canvas.text("title", (0.0, top + TITLE_ABOVE / 2.0), &elided(title, LONGEST));
 }

@@ -43,7 +43,7 @@ pub struct Axis {
 pub struct Reference {
     /// The value.
     pub value: f64,
-    /// Its label.
+    /// The label.
     pub label: String,
 }
 

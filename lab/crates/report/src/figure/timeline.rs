@@ -16,11 +16,11 @@ use crate::number::{count, short};
 /// A named part of the run, such as the crowd or the outage.
 #[derive(Clone, Debug)]
 pub struct Phase {
-    /// Its name.
+    /// The name.
     pub label: String,
-    /// Its start, in seconds since the start of the run.
+    /// The start, in seconds since the start of the run.
     pub from_s: f64,
-    /// Its end.
+    /// The end, in seconds since the start of the run.
     pub to_s: f64,
 }
 

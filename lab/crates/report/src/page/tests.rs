@@ -1,4 +1,5 @@
-//! The page contains its input as text, in the order of a reader in a hurry.
+//! Tests that the page escapes all its input, that its HTML is well-formed, and that the verdict
+//! comes first.
 
 use super::*;
 use crate::figure::{Bars, bars};

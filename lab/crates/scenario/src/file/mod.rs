@@ -18,7 +18,7 @@ use crate::source::Source;
 /// A scenario that is ready to run.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// Its name, as in the file.
+    /// The name, as in the file.
     pub name: String,
     /// One line of description and origin.
     pub about: String,

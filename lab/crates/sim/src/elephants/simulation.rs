@@ -44,7 +44,7 @@ pub struct SimulationSettings {
 pub enum Observation {
     /// A request for this page was processed between these times.
     Request(usize, Time, Time),
-    /// In the second that ends at this time, the database used this many processor seconds.
+    /// The database used a number of processor seconds in the second that ends at a time.
     Used(Time, f64),
 }
 
@@ -56,7 +56,7 @@ const WEB: f64 = 0.004;
 /// The time at the beginning that is not reported, in seconds, while queues build up.
 const UNSEEN: f64 = 60.0;
 const NOISE: f64 = 0.02;
-/// On a shared machine, the standard deviation of the logarithm of the service-time factor, and its
+/// The standard deviation of the logarithm of the service-time factor on a shared machine, and its
 /// correlation time in seconds.
 const SLOWNESS: f64 = 0.3;
 const SLOW_FOR: f64 = 100.0;

@@ -17,7 +17,7 @@
 //!   and everything from a still greater one. The arriving request is refused each time, because
 //!   HAProxy cannot evict a waiting one.
 //! - Every bound is a multiple of `maxconn`, the server's limit, which the lab fills in.
-//! - The number of strangers' requests per address is limited (`track-sc1 src`, `conn_cur`).
+//! - The number of new clients' requests per address is limited (`track-sc1 src`, `conn_cur`).
 //! - `abortonclose` corresponds to the scenario's visible closes.
 //! - With `cookie = "told"` the operator has learned that a signal is more common among buyers, and
 //!   has written the lines for it (`haproxy-told`, live).
@@ -50,7 +50,7 @@ pub const MOST_TOLD: u32 = 32;
 pub const MOST_BROWSE: u32 = 50;
 /// Waiting requests from which on everything is refused.
 pub const MOST_ALL: u32 = 100;
-/// The most requests of strangers per address, for each slot.
+/// The most requests of new clients per address, for each slot.
 pub const MOST_SOURCE: u32 = 2;
 
 /// The priority class of new clients. Lower classes go first; steps of the checkout have 1, 2, …
@@ -141,7 +141,7 @@ struct Expert {
     /// Sessions that have requested a step of the checkout. HAProxy forgets them after half an hour
     /// of silence; so does the engine, for which they are then new.
     buyers: HashSet<SessionKey>,
-    /// Waiting requests of strangers, by address.
+    /// Waiting requests of new clients, by address.
     strangers: HashMap<AddressKey, usize>,
     /// Whether the queue was deep when a request was last queued.
     deep: bool,

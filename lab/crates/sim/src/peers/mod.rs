@@ -3,10 +3,10 @@
 //! Each file is one peer: its rules in this project's terms, its source, and its simplifications.
 //! The peers are not in the engine because the product does not ship them; the lab finds them by
 //! name like the product's own. A policy sees only the properties of a request that the real
-//! program could see: the class of its path, its address, whether it *claims* a session (sends a
-//! cookie) and whether that session was issued (an answer carried its cookie). It does not use
-//! knowledge of this engine alone (the classes that a session was served, or whether a request is a
-//! retry).
+//! program could see. These are the class of its path, its address, whether it *claims* a session
+//! (sends a cookie), and whether that session was issued (an answer carried its cookie). It does
+//! not use knowledge of this engine alone (the classes that a session was served, or whether a
+//! request is a retry).
 //!
 //! Common to all: a refusal costs nothing, and a departure is seen immediately or never.
 //! `retry_after` defines whether a refusal has a `Retry-After`.

@@ -57,7 +57,7 @@ fn envoy_gradient() -> PartChoice {
     PartChoice { name: "envoy-gradient".into(), parameters: [].into() }
 }
 
-/// Without a queue and with one worker, only its limit admits more than one request.
+/// A peer without a queue, with one worker, admits more than one request only by its limit.
 #[test]
 fn the_limit_of_a_peer_is_found_by_name_and_grows_beyond_the_workers() {
     let mut scenario = paper_1(1.4, Closes::Visible, 60);

@@ -12,8 +12,8 @@ use bywash_engine::catalog::{self, Settings, TerminationSettings};
 use bywash_scenario::{Charge, Closes, Departures, Scenario};
 use bywash_sim::{Case, RunOutput, play};
 
-/// With twenty runs the error itself is estimated so roughly that one correct comparison in thirty
-/// thousand exceeds five of it, which did occur.
+/// The number of runs. Twenty would be too few: they estimate the error itself so roughly that one
+/// correct comparison in thirty thousand exceeds five of it, which did occur.
 const RUNS: u64 = 60;
 
 /// One queueing system: `servers` servers of mean service 1 s, load ρ.

@@ -58,7 +58,7 @@ fn used(scenario: &Scenario, slots: u32) -> f64 {
     work / late.iter().map(|sample| sample.capacity.as_secs_f64()).sum::<f64>()
 }
 
-/// With a permanently full queue, as many requests are inside as there are slots. So X(L)·b is
+/// A permanently full queue keeps as many requests inside as there are slots. So X(L)·b is
 /// min(L, k), whatever the service distribution and the discipline.
 #[test]
 fn throughput_rises_with_the_limit_up_to_the_workers_and_no_further() {

@@ -123,9 +123,9 @@ fn open_http1(script: Arc<Script>, ports: Ports, tls: bool) -> io::Result<Open> 
     }))
 }
 
-/// Attacks the program at `ports` for `length` and returns four fractions: the useful work of
-/// visitors relative to that before the attack; whether the upload was served (1 or 0); whether the
-/// reader was served (1 or 0); and the office's served requests.
+/// Attacks the program at `ports` for `length` and returns four fractions. The first is the useful
+/// work of visitors relative to that before the attack. The second and third tell whether the
+/// upload and the reader were served (1 or 0). The fourth is the office's served requests.
 pub(super) fn measure(ports: Ports, slots: Slots, length: Duration) -> io::Result<Vec<f64>> {
     let (port, whole) = (ports.http, ALONE + OPENING + length);
     let visitors = visitors(port, whole).start();

@@ -59,7 +59,7 @@ pub struct Case {
 /// The required result of a case at a gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expect {
-    /// This number of requests is forwarded. The rest is refused, if a refusal is given.
+    /// The given number of requests is forwarded. The rest is refused, if a refusal is given.
     Exactly {
         /// Number of complete requests at the upstream.
         forwarded: usize,
@@ -73,11 +73,11 @@ pub enum Expect {
 /// The way in which a message is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// With this status.
+    /// A refusal with the given status.
     Status(u16),
-    /// With any 4xx status.
+    /// A refusal with any 4xx status.
     ClientError,
-    /// With any 4xx or 5xx status, or by closing the connection.
+    /// A refusal with any 4xx or 5xx status, or by closing the connection.
     Anyhow,
 }
 

@@ -2,9 +2,10 @@
 //!
 //! One process acts as the clients and the upstream, so that both ends of every interval are on one
 //! clock. A *ghost* is a request that reaches the upstream although its client left while it was
-//! queued. There is one file per observation: [`queued`] (whether the request arrives), [`running`]
-//! (when the upstream connection is closed) and [`blocked`] (when the proxy closes an upstream
-//! connection whose upstream cannot see it, because an upload is blocked or a connect is pending).
+//! queued. There is one file per observation. [`queued`] observes whether the request arrives, and
+//! [`running`] when the upstream connection is closed. [`blocked`] observes when the proxy closes
+//! an upstream connection whose upstream cannot see it, because an upload is blocked or a connect
+//! is pending.
 
 pub mod blocked;
 pub mod client;

@@ -388,8 +388,8 @@ mod tests {
         assert_eq!(days(&nested, &nested), [499]);
     }
 
-    /// Returns whether all demands can be met, by P. Hall's condition (1935): no set of demands
-    /// exceeds the slots that any of its members can use.
+    /// Returns whether all demands can be met, by Philip Hall's theorem (1935): no set of
+    /// demands exceeds the slots that any of its members can use.
     fn fits(supplies: &[Supply], demands: &[Demand]) -> bool {
         (0_u32..1 << demands.len()).all(|set| {
             let chosen = || (0..demands.len()).filter(|n| set & 1 << n != 0).map(|n| &demands[n]);
