@@ -39,7 +39,7 @@ pub struct Answer {
     asked: Method,
     limits: Limits,
     longest: usize,
-    /// The bytes that have arrived and are not decoded yet.
+    /// The bytes that have arrived and are not used yet.
     input: Vec<u8>,
     search: Head,
     /// The decoder of the body; `None` until the head has arrived.
@@ -99,14 +99,14 @@ impl Answer {
     /// Decodes the bytes of the body that have arrived.
     fn decode(&mut self) -> std::result::Result<(), ParseError> {
         let Some(decoder) = &mut self.decoder else { return Ok(()) };
-        let mut decoded = 0;
+        let mut used = 0;
         loop {
-            let (count, part) = decoder.decode(&self.input[decoded..])?;
-            decoded += count;
+            let (count, part) = decoder.decode(&self.input[used..])?;
+            used += count;
             let Part::Data(data) = part else { break };
             self.body.extend_from_slice(data);
         }
-        self.input.drain(..decoded);
+        self.input.drain(..used);
         Ok(())
     }
 }

@@ -143,7 +143,9 @@ impl WindowSums {
 impl Sums {
     fn of(classes: &[ClassCounts]) -> Self {
         let mut latencies = Latencies::default();
-        classes.iter().for_each(|class| latencies.add(&class.latencies));
+        for class in classes {
+            latencies.add(&class.latencies);
+        }
         Self {
             outcomes: OutcomeCounts::of(core::array::from_fn(|at| {
                 classes.iter().map(|class| class.outcomes[at]).sum()

@@ -188,7 +188,12 @@ fn what_cannot_be_read_is_as_if_there_were_nothing() {
 
 /// Returns the sums of a class in a window.
 fn of_class(window: &WindowSums, name: &str) -> Sums {
-    window.classes.iter().find(|class| class.name == name).map(|class| class.sums).unwrap()
+    window
+        .classes
+        .iter()
+        .find(|class| class.name == name)
+        .map(|class| class.sums)
+        .expect("the class is in the window")
 }
 
 /// Returns the length of a window in whole seconds.
@@ -248,8 +253,8 @@ fn buckets_may_wrap_in_a_window() {
     (0..20).for_each(|_| history.read(counter.read()));
     counter.served(0, 3, Span::from_millis(20));
     history.read(counter.read());
-    let counted = bucket(Span::from_millis(20));
-    let expected = Latencies::of(|at| if at == counted { 3 } else { 0 });
+    let found = bucket(Span::from_millis(20));
+    let expected = Latencies::of(|at| if at == found { 3 } else { 0 });
     let window = history.window(Window::TenSeconds);
     assert_eq!(window.all.p50_ms, expected.percentile(0.5));
     assert_eq!(of_class(&window, "browse"), window.all);
