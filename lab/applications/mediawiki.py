@@ -59,7 +59,7 @@ def start(processes, root):
 def dump():
     """Returns linked pages of made-up words, as an export of another wiki. Only the date changes between calls."""
     chance = random.Random(5)
-    newest = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0) - datetime.timedelta(days=1)
+    newest = datetime.datetime.now(datetime.UTC).replace(microsecond=0) - datetime.timedelta(days=1)
     parts = ['<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" version="0.11" xml:lang="en">']
     for number in range(1, PAGES + 1):
         parts.append(f"<page><title>Page {number}</title><ns>0</ns><id>{number + 10}</id>")

@@ -21,8 +21,8 @@ class PostgreSQL:
         self.name = f"PostgreSQL {self.ask('show server_version').split()[0]}, `client_connection_check_interval = {interval}`"
 
     def client(self, query):
-        return ["psql", "-qAtX", "-h", self.host, "-p", self.port, "-U", "shop", "-d", "shop", "-c", query], dict(
-            PGPASSWORD="lab", PGOPTIONS=f"-c client_connection_check_interval={self.interval}")
+        return ["psql", "-qAtX", "-h", self.host, "-p", self.port, "-U", "shop", "-d", "shop", "-c", query], {
+            "PGPASSWORD": "lab", "PGOPTIONS": f"-c client_connection_check_interval={self.interval}"}
 
     def ask(self, query):
         return said(*self.client(query))
@@ -45,8 +45,8 @@ class MariaDB:
         self.name = f"MariaDB {self.ask('select version()').split('-')[0]}"
 
     def client(self, query):
-        return ["mariadb", "--no-defaults", "--comments", "-BN", "-h", self.host, "-P", self.port, "-u", "shop", "shop", "-e", query], dict(
-            MYSQL_PWD="lab")
+        return ["mariadb", "--no-defaults", "--comments", "-BN", "-h", self.host, "-P", self.port, "-u", "shop", "shop", "-e", query], {
+            "MYSQL_PWD": "lab"}
 
     def ask(self, query):
         return said(*self.client(query))

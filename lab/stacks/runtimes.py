@@ -17,7 +17,8 @@ ROOT = HERE.parent.parent
 SENTRY = ROOT / "native/sentry"
 sys.path.insert(0, str(SENTRY / "tests"))
 
-import httpd  # noqa: E402
+import httpd
+
 
 class NotTested(Exception):
     """The reason, as text, why a runtime was not tested."""

@@ -5,7 +5,7 @@ In contrast to the sandbox: no debugging pages, no language prefixes, no mail is
 import os
 import pathlib
 
-from oscar.defaults import *
+from oscar.defaults import *  # noqa: F403
 
 ROOT = pathlib.Path(os.environ["SANDBOX_ROOT"])
 HOST, PORT = os.environ["BYWASH_POSTGRES"].split(":")
