@@ -1,0 +1,43 @@
+"""Messages of failures and of tests that were left out, Markdown tables, result files."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+
+def script() -> str:
+    """Returns the script's name in messages.
+
+    `scripts/NAME` starts the modules of `lab/NAME`, so the name of a module is that of its folder.
+    """
+    started = Path(sys.argv[0]).resolve()
+    return started.parent.name if started.suffix == ".py" else started.name
+
+
+def fail(message: str) -> NoReturn:
+    """Ends the script with exit code 1 and this message."""
+    sys.exit(f"{script()}: {message}")
+
+
+def not_tested(what: str) -> None:
+    """Reports a test that this machine cannot run. That is not a failure."""
+    print(f"NOT TESTED: {what}", file=sys.stderr, flush=True)
+
+
+def table(*titles: str) -> Callable[..., None]:
+    """Prints the head of a Markdown table. Returns a function that prints a row."""
+
+    def row(*cells: object) -> None:
+        print("|" + "|".join(f" {text} " if text else " " for text in map(str, cells)) + "|", flush=True)
+
+    row(*titles)
+    print("|" + "---|" * len(titles), flush=True)
+    return row
+
+
+def save(path: Path, text: str) -> None:
+    """Writes the whole file or none of it: the file is renamed when it is complete."""
+    part = path.with_suffix(".part")
+    part.write_text(text)
+    part.rename(path)

@@ -1,0 +1,161 @@
+"""Programs start, end by signals, and end with their script. Each test ends the programs that it starts."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from bywash_lab import procfs
+from bywash_lab.network import free_port, listens
+from bywash_lab.processes import Process, Processes, announced, kill, start, stop
+from bywash_lab.waiting import until
+
+PACKAGE = Path(__file__).resolve().parents[1]
+PIPE = subprocess.PIPE
+# A server that ends by SIGTERM, as those of the laboratory do.
+SERVER = "import http.server as h, sys; h.test(h.SimpleHTTPRequestHandler, port=int(sys.argv[1]), bind='127.0.0.1')"
+# It does not end on SIGTERM, nor does its child, whose process id it prints.
+STUBBORN = "trap '' TERM; sleep 1000 & echo child $!; wait"
+
+
+def runs(process: int) -> bool:
+    """Returns whether a process exists and has not ended."""
+    try:
+        return procfs.fields(procfs.PROC / str(process))[0] != "Z"
+    except OSError:
+        return False
+
+
+def script(text: str) -> Process:
+    """Starts a script that uses the package."""
+    head = f"import sys; sys.path.insert(0, {str(PACKAGE)!r})\nfrom bywash_lab.processes import *\n"
+    return subprocess.Popen([sys.executable, "-c", head + text], stdout=PIPE, stderr=PIPE, text=True)
+
+
+class OneProgram(unittest.TestCase):
+    def test_a_program_tells_its_address_and_ends_by_sigterm(self) -> None:
+        process = start("sh", "-c", "echo loading; echo listening on 127.0.0.1:80; echo more; exec sleep 1000", stdout=PIPE)
+        self.assertEqual(announced("server", process.stdout, r"on (\S+):(\d+)"), ("127.0.0.1", "80"))
+        stop(process)
+        self.assertEqual(process.returncode, -signal.SIGTERM)
+
+    def test_a_program_that_ends_before_its_address_ends_the_script(self) -> None:
+        with start("echo", "no address", stdout=PIPE) as process:
+            with self.assertRaisesRegex(SystemExit, "server ended before it printed"):
+                announced("server", process.stdout, "listening")
+
+    def test_a_program_that_ignores_sigterm_is_killed_with_its_children(self) -> None:
+        process = start("sh", "-c", STUBBORN, stdout=PIPE)
+        child = int(announced("it", process.stdout, r"child (\d+)")[0])
+        self.assertTrue(runs(child))
+        stop(process, patience=0)
+        self.assertEqual(process.returncode, -signal.SIGKILL)
+        until("the child ends", lambda: not runs(child))
+
+    def test_stopping_twice_is_no_error(self) -> None:
+        process = start("sleep", "1000")
+        stop(process)
+        stop(process)
+        kill(process)
+
+    def test_a_missing_program_ends_the_script_with_its_name(self) -> None:
+        with self.assertRaisesRegex(SystemExit, "/nowhere/bywash is missing"):
+            start("/nowhere/bywash", "run")
+
+    def test_options_and_priority_reach_the_program(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            process = start("nice", "-n", "3", "sh", "-c", 'echo "$WORD $(pwd -P) $(nice)"', stdout=PIPE, cwd=folder,
+                            env=os.environ | {"WORD": "word"})
+            output, _ = process.communicate()
+            self.assertEqual(output.split(), ["word", str(Path(folder).resolve()), str(min(19, os.nice(0) + 3))])
+
+    def test_a_program_ends_with_a_script_that_is_killed(self) -> None:
+        killed = script("start('sh', '-c', 'echo child $$; exec sleep 1000'); signal.pause()")
+        assert killed.stdout is not None
+        child = int(killed.stdout.readline().split()[1])
+        self.assertTrue(runs(child))
+        killed.kill()
+        # The child has the same output, which ends with the last of them.
+        killed.communicate()
+        until("the child ends", lambda: not runs(child))
+
+    def test_sigterm_runs_the_finally_blocks_of_a_script(self) -> None:
+        ended = script("""
+exit_on_sigterm()
+try:
+    print('waits', flush=True)
+    signal.pause()
+finally:
+    print('tidies up')
+""")
+        assert ended.stdout is not None
+        self.assertEqual(ended.stdout.readline(), "waits\n")
+        ended.terminate()
+        self.assertEqual(ended.communicate()[0], "tidies up\n")
+        self.assertEqual(ended.returncode, 143)
+
+
+class SeveralPrograms(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.processes = Processes(self.folder)
+        self.addCleanup(self.processes.kill)
+
+    def serve(self, name: str) -> tuple[Process, int]:
+        port = free_port()
+        return self.processes.start(name, [sys.executable, "-c", SERVER, port], lambda: listens(port), cwd=self.folder), port
+
+    def test_a_started_server_listens_and_a_stopped_one_does_not(self) -> None:
+        (first, port), (_, other) = self.serve("first"), self.serve("second")
+        self.assertTrue(listens(port) and listens(other))
+        self.processes.end(first)
+        self.assertTrue(not listens(port) and listens(other))
+        self.processes.stop()
+        self.assertFalse(listens(other))
+        self.assertEqual(self.processes.running, [])
+
+    def test_the_last_program_is_stopped_first(self) -> None:
+        order = self.folder / "order"
+        for name in ("first", "second"):
+            ready = self.folder / name
+            ends = f"trap 'echo {name} >>{order}; kill $!; exit' TERM; sleep 1000 & touch {ready}; wait"
+            self.processes.start(name, ["sh", "-c", ends], ready.exists)
+        self.processes.stop()
+        self.assertEqual(order.read_text().split(), ["second", "first"])
+
+    def test_a_program_that_ends_early_ends_the_script_with_its_output(self) -> None:
+        _, port = self.serve("first")
+        with self.assertRaisesRegex(SystemExit, "broken does not start: no such file"):
+            self.processes.start("broken", ["sh", "-c", "echo no such file >&2; exit 1"], lambda: False)
+        self.assertFalse(listens(port), "the other programs have ended")
+
+    def test_a_program_that_is_never_ready_ends_the_script(self) -> None:
+        self.processes.patience = 0
+        with self.assertRaisesRegex(SystemExit, "slow does not start"):
+            self.processes.start("slow", ["sleep", "1000"], lambda: False)
+
+    def test_killed_programs_take_their_children_along(self) -> None:
+        output = self.folder / "stubborn.out"
+        self.processes.start("stubborn", ["sh", "-c", STUBBORN], lambda: output.read_text().endswith("\n"))
+        child = int(output.read_text().split()[1])
+        self.processes.kill()
+        until("the child ends", lambda: not runs(child))
+
+    def test_output_is_added_to_that_of_an_earlier_start(self) -> None:
+        for word in ("one", "two"):
+            ready = self.folder / word
+            self.processes.start("same", ["sh", "-c", f"echo {word}; touch {ready}; exec sleep 1000"], ready.exists)
+        self.assertEqual((self.folder / "same.out").read_text(), "one\ntwo\n")
+
+
+class Messages(unittest.TestCase):
+    def test_a_script_that_cannot_start_a_program_prints_why(self) -> None:
+        failed = script("start('/nowhere/bywash')")
+        output, errors = failed.communicate()
+        self.assertEqual((failed.returncode, output), (1, ""))
+        self.assertIn("/nowhere/bywash is missing", errors)
