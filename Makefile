@@ -11,7 +11,7 @@ SCHEDULES ?= 10000
 help:
 	@echo "make demo      run two shops in a flash crowd: with bywash one keeps selling, without it the other does not"
 	@echo "make test      run everything that CI runs"
-	@echo "make check     check formatting, lints, spelling, language, licences, known vulnerabilities, layering, generated pages"
+	@echo "make check     check formatting, lints, spelling, language, licences, known vulnerabilities, layering, Python scripts, generated pages"
 	@echo "make test-all  run make test, the tutorials and the slow lab runs"
 	@echo "make bench     measure decisions, ghosts, cost and attacks, next to HAProxy and nginx (if installed)"
 	@echo "make shuttle   test shared state under 10,000 thread schedules for each scenario"
@@ -50,6 +50,7 @@ check: tools
 	scripts/write-code-map --check
 	scripts/check-modules --self-test
 	scripts/check-modules
+	scripts/check-python
 	scripts/docs-site
 	scripts/check-claims
 
