@@ -13,12 +13,12 @@ import urllib.request
 from pathlib import Path
 
 sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
 import wordpress
+from bywash_lab.databases import DATABASES
+from bywash_lab.places import PROGRAMS
+from bywash_lab.processes import announced, start, stop
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-PROGRAMS = Path(os.environ.get("BYWASH_PROGRAMS", ROOT / "target/release"))
-# For each database: its variable, its URL scheme, and the name of its processes.
-DATABASES = {"postgres": ("BYWASH_POSTGRES", "postgres", "postgres"), "mariadb": ("BYWASH_MARIADB", "mysql", "mariadbd")}
 FEW = 100  # a range of up to this many numbers is drawn in turns, a longer one at random
 
 
@@ -51,21 +51,15 @@ class Auction(Site):
     LISTS = {"": "BrowseCategories", "region": "BrowseCategoriesInRegion", "sell": "SelectCategoryToSellItem"}
 
     def __init__(self, database, sizes, at_once):
-        variable, scheme, _ = DATABASES[database]
-        place = f"{scheme}://shop@{os.environ[variable]}/shop"
         options = [part for name, value in sizes.items() for part in (f"--{name}", str(value))]
         workers = ["--workers", str(at_once)] if at_once else []
-        self.process = subprocess.Popen(
-            [PROGRAMS / "bywash-auction", "--listen", "127.0.0.1:0", "--database", place, *workers, *options],
-            stdout=subprocess.PIPE, text=True, env=os.environ | {"BYWASH_AUCTION_PASSWORD": "lab"})
-        told = re.search(r"http://(\S+?),", self.process.stdout.readline())
-        if not told:
-            sys.exit("the auction does not start")
-        self.address = told[1]
+        self.process = start(
+            PROGRAMS / "bywash-auction", "--listen", "127.0.0.1:0", "--database", DATABASES[database].url("shop"), *workers, *options,
+            stdout=subprocess.PIPE, env=os.environ | {"BYWASH_AUCTION_PASSWORD": "lab"})
+        (self.address,) = announced("bywash-auction", self.process.stdout, r"http://(\S+?),")
 
     def stop(self):
-        self.process.terminate()
-        self.process.wait(20)
+        stop(self.process)
 
     @classmethod
     def page_of(cls, request):
@@ -138,5 +132,5 @@ def drawn(request, number, chance):
 
 def there(site):
     """Returns the available databases of the site, or exits if there is none."""
-    names = [name for name in SITES[site].databases if DATABASES[name][0] in os.environ]
+    names = [name for name in SITES[site].databases if DATABASES[name].is_there()]
     return names or sys.exit(f"{site}: no database: start this by scripts/with-databases {' '.join(SITES[site].databases)} -- …")
