@@ -3,7 +3,8 @@
 import os
 import statistics
 import subprocess
-import time
+
+from bywash_lab.waiting import seconds_until
 
 ROUNDS = 3
 # A query that still runs after this many seconds counts as one that runs to its end.
@@ -66,16 +67,6 @@ def said(command, environment):
     return subprocess.run(command, env=dict(os.environ, **environment), capture_output=True, text=True, check=True).stdout.strip()
 
 
-def until(holds, seconds):
-    """Returns the seconds until the condition holds, or None if it does not hold in time."""
-    start = time.monotonic()
-    while time.monotonic() - start < seconds:
-        if holds():
-            return time.monotonic() - start
-        time.sleep(0.02)
-    return None
-
-
 def closes(database, query, number):
     """Returns the seconds for which a query goes on after its client is killed, or None if it runs
     on.
@@ -84,9 +75,9 @@ def closes(database, query, number):
     command, environment = database.client(query.replace("select", f"select /* {mark}*/", 1))
     client = subprocess.Popen(command, env=dict(os.environ, **environment), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        assert until(lambda: database.runs(mark), 20) is not None, "the query does not begin"
+        assert seconds_until(lambda: database.runs(mark), 20) is not None, "the query does not begin"
         client.kill()
-        return until(lambda: not database.runs(mark), LONGEST)
+        return seconds_until(lambda: not database.runs(mark), LONGEST)
     finally:
         client.kill()
         client.wait()

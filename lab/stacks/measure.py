@@ -7,9 +7,12 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
 import databases
 import probe
 import runtimes
+from bywash_lab.places import ROOT
+from bywash_lab.reports import not_tested, table
 
 REMEDIES = {
     "PostgreSQL 0": "set it to 100ms, or use `bywash sentry`",
@@ -25,15 +28,6 @@ REMEDIES_OF_HOPS = {
 }
 
 
-def table(*titles):
-    """Prints a table's head. Returns a function that prints a row."""
-    def line(cells):
-        print("|", " | ".join(cells), "|", flush=True)
-    line(titles)
-    print("|" + "---|" * len(titles), flush=True)
-    return line
-
-
 def try_runtimes(names):
     observer = probe.Observer()
     os.environ["STACKS_OBSERVER"] = str(observer.port)
@@ -45,16 +39,16 @@ def try_runtimes(names):
                     for handler in handlers:
                         with start(handler) as address:
                             cells = probe.row(observer, address, handler.how, handler.in_steps)
-                        line([title + (f": {handler.what}" if handler.what else ""), *cells, handler.remedy])
+                        line(title + (f": {handler.what}" if handler.what else ""), *cells, handler.remedy)
             except runtimes.NotTested as why:
-                print(f"NOT TESTED: {name}, {why}", file=sys.stderr, flush=True)
+                not_tested(f"{name}, {why}")
 
 
 def try_databases():
     line = table("when its client is killed,", "a query that sleeps", "one that computes", "what to do")
     for name, cells in databases.rows():
         kind, setting = name.split()[0], re.search(r"= (\w+)", name)
-        line([name, *cells, REMEDIES[f"{kind} {setting.group(1)}" if setting else kind]])
+        line(name, *cells, REMEDIES[f"{kind} {setting.group(1)}" if setting else kind])
 
 
 def remedy(hop, closes):
@@ -73,14 +67,14 @@ def closes_after(time):
 def try_proxies():
     """Measures the hops with scripts/fronts and `bywash doctor`, and prints them as a table."""
     line = table("when its client leaves,", "closes behind a GET", "behind a POST", "what to do")
-    fronts = subprocess.run([runtimes.ROOT / "scripts/fronts", os.environ["BYWASH"]], stdout=subprocess.PIPE, text=True, check=False)
+    fronts = subprocess.run([ROOT / "scripts/fronts", os.environ["BYWASH"]], stdout=subprocess.PIPE, text=True, check=False)
     for text in fronts.stdout.splitlines():
         found = re.match(r"(.*?)\s+GET (stays|[\d.]+ ms)\s+POST (stays|[\d.]+ ms)", text)
         if found:
             hop, *closes = found.groups()
-            line([hop, *(closes_after(one) for one in closes), remedy(hop, closes)])
+            line(hop, *(closes_after(one) for one in closes), remedy(hop, closes))
         else:
-            print(f"NOT TESTED: {text}", file=sys.stderr, flush=True)
+            not_tested(text)
     assert fronts.returncode == 0, "scripts/fronts failed"
 
 

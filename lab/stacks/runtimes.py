@@ -5,15 +5,15 @@ import os
 import pathlib
 import re
 import shutil
-import signal
-import socket
 import subprocess
 import sys
-import time
 from typing import NamedTuple
 
+from bywash_lab.network import free_port, listens
+from bywash_lab.places import ROOT
+from bywash_lab.processes import Processes, announced, kill, start
+
 HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
 SENTRY = ROOT / "native/sentry"
 sys.path.insert(0, str(SENTRY / "tests"))
 
@@ -48,35 +48,17 @@ def need(*programs):
             raise NotTested(f"{program} is missing")
 
 
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
 @contextlib.contextmanager
 def running(folder, *command, port=None, **environment):
     """Runs a server that listens on a port of its own, STACKS_PORT, until the context ends."""
     port = port or free_port()
-    with open(folder / "log", "ab") as log:
-        process = subprocess.Popen(
-            [str(word) for word in command], stdout=log, stderr=log, start_new_session=True, cwd=HERE,
-            env=dict(os.environ, STACKS_PORT=str(port), PYTHONDONTWRITEBYTECODE="1", **environment))
+    servers = Processes(folder, patience=20)
     try:
-        for _ in range(400):
-            try:
-                socket.create_connection(("127.0.0.1", port)).close()
-                break
-            except ConnectionRefusedError:
-                assert process.poll() is None, (folder / "log").read_text()[-2000:]
-                time.sleep(0.05)
-        else:
-            raise AssertionError(f"{command[0]} does not listen")
+        servers.start("server", command, lambda: listens(port), cwd=HERE,
+                      env=dict(os.environ, STACKS_PORT=str(port), PYTHONDONTWRITEBYTECODE="1", **environment))
         yield "127.0.0.1", port
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        servers.kill()
 
 
 # --- PHP ---
@@ -135,15 +117,14 @@ def daemon(folder):
     (folder / "password").write_text("lab\n")
     (folder / "password").chmod(0o600)
     (folder / "bywash.toml").write_text(DAEMON.format(root=folder, user=httpd.USER, postgres=os.environ["BYWASH_POSTGRES"]))
-    process = subprocess.Popen(
-        [os.environ["BYWASH"], "sentry", "--config", folder / "bywash.toml", "--admin", f"127.0.0.1:{free_port()}"],
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    process = start(
+        os.environ["BYWASH"], "sentry", "--config", folder / "bywash.toml", "--admin", f"127.0.0.1:{free_port()}",
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     try:
-        assert "leases and stops" in process.stderr.readline(), "bywash sentry does not start"
+        announced("bywash sentry", process.stderr, "leases and stops")
         yield
     finally:
-        process.kill()
-        process.wait()
+        kill(process)
 
 
 @contextlib.contextmanager
@@ -203,12 +184,13 @@ def php_fpm(folder):
     (folder / "nginx.conf").write_text(NGINX.format(folder=folder, port=port, user="user root;" if os.getuid() == 0 else ""))
     name = (f"nginx {version(r'nginx/([0-9.]+)', 'nginx', '-v')}, PHP-FPM {version(r'PHP ([0-9.]+)', fpm, '-v')}")
     plain = PLAIN_PHP._replace(remedy=f"{CANCEL}, with `Bywash\\leased`")
-    with subprocess.Popen([fpm, "-F", "-y", folder / "fpm.conf"], stderr=subprocess.DEVNULL) as process:
-        try:
-            with running(folder, "nginx", "-c", folder / "nginx.conf", port=port) as at:
-                yield name, [plain, WRITES_PHP], lambda handler: contextlib.nullcontext(at)
-        finally:
-            process.terminate()
+    servers = Processes(folder)
+    try:
+        servers.start("fpm", [fpm, "-F", "-y", folder / "fpm.conf"], (folder / "fpm.sock").exists)
+        with running(folder, "nginx", "-c", folder / "nginx.conf", port=port) as at:
+            yield name, [plain, WRITES_PHP], lambda handler: contextlib.nullcontext(at)
+    finally:
+        servers.stop()
 
 
 # --- Python ---
