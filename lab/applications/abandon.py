@@ -8,14 +8,16 @@ import argparse
 import json
 import os
 import pathlib
-import signal
 import sys
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
 import play
 import stack
 import wordpress
+from bywash_lab.network import free_port
+from bywash_lab.processes import Processes, exit_on_sigterm
+from bywash_lab.reports import fail, table
 
 WAYS = ["without", "with"]
 SECOND = 1000.0  # ms: a page that takes longer is late
@@ -57,7 +59,7 @@ def configure(root, url, way):
     leases = f'leases = ["{stack.USER}"]\n' if os.getuid() == 0 else ""  # otherwise PHP runs as the daemon's user
     config.write_text(
         f'version = 1\nmode = "observe"\n[upstream]\nserver = "{url}"\n'
-        f'[sentry]\nmode = "enforce"\nadmin = "127.0.0.1:{stack.free_port()}"\n{told}{leases}'
+        f'[sentry]\nmode = "enforce"\nadmin = "127.0.0.1:{free_port()}"\n{told}{leases}'
         f'[database.wordpress]\nserver = "mysql://sentry@{os.environ["BYWASH_MARIADB"]}/shop"\npassword_file = "{password}"\n')
     return config
 
@@ -86,7 +88,7 @@ def once(way, visitors, processes, url, rho, chosen, seed):
 
 
 def main():
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    exit_on_sigterm()
     parser = argparse.ArgumentParser(prog="scripts/applications abandon", description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--seeds", type=int, default=3)
@@ -96,8 +98,8 @@ def main():
     root = chosen.folder.resolve()
     found = root / "ramp.json"
     if not found.exists():
-        sys.exit(f"applications: {found} is missing: first run scripts/applications measure wordpress {chosen.folder}")
-    processes, visitors, rows = stack.Processes(root), play.Visitors(wordpress.SCENARIO), []
+        fail(f"{found} is missing: first run scripts/applications measure wordpress {chosen.folder}")
+    processes, visitors, rows = Processes(root), play.Visitors(wordpress.SCENARIO), []
     print(f"this takes about {2 * chosen.seeds * (chosen.seconds + 35) / 60:.0f} minutes", file=sys.stderr)
     try:
         url = wordpress.start(processes, root, sentry=socket(root))
@@ -109,10 +111,10 @@ def main():
     finally:
         processes.stop()
     (root / "abandon.json").write_text(json.dumps(rows, indent=1) + "\n")
-    print("| stop daemon | readers' requests | within a second | searches | answered |\n|---|---|---|---|---|")
+    line = table("stop daemon", "readers' requests", "within a second", "searches", "answered")
     for way in WAYS:
         total = lambda key: sum(row[key] for row in rows if row["way"] == way)
-        print(f"| {way} | {total('asked')} | {100 * total('within') / total('asked'):.0f} % | {total('searches')} | {total('answered')} |")
+        line(way, total("asked"), f"{100 * total('within') / total('asked'):.0f} %", total("searches"), total("answered"))
 
 
 main()

@@ -11,15 +11,15 @@ import importlib
 import json
 import pathlib
 import re
-import signal
 import subprocess
 import sys
 import urllib.parse
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
 import play
-import stack
+from bywash_lab.processes import Processes, exit_on_sigterm
+from bywash_lab.reports import table
 
 MOST = 300  # pages
 LARGEST = 1 << 20  # bytes that are read of a page
@@ -73,13 +73,13 @@ def faults(entries, expected):
 
 
 def main():
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    exit_on_sigterm()
     parser = argparse.ArgumentParser(prog="scripts/applications classes", description=__doc__.split("\n")[0])
     parser.add_argument("application")
     parser.add_argument("folder", type=pathlib.Path)
     chosen = parser.parse_args()
     kind, root = importlib.import_module(chosen.application), chosen.folder.resolve()
-    processes = stack.Processes(root)
+    processes = Processes(root)
     try:
         url = kind.start(processes, root)
         config, log = root / "classes.toml", root / "bywash.out"
@@ -101,10 +101,10 @@ def main():
     examples = collections.defaultdict(list)
     for target, name in entries:
         examples[name].append(target)
-    print("| class | URLs | examples |\n|---|---|---|")
+    row = table("class", "URLs", "examples")
     for name, targets in sorted(examples.items()):
         shown = {shape(target): target for target in targets}
-        print(f"| {name} | {len(targets)} | {' '.join(f'`{target}`' for target in list(shown.values())[:6])} |")
+        row(name, len(targets), " ".join(f"`{target}`" for target in list(shown.values())[:6]))
     wrong = faults(entries, kind.CLASSES)
     print(f"\n{asked} pages, {len(entries)} URLs: " + ("each has its class" if not wrong else "; ".join(wrong[:20])))
     sys.exit(bool(wrong))

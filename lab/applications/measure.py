@@ -11,15 +11,16 @@ import json
 import os
 import pathlib
 import re
-import signal
 import statistics
 import subprocess
 import sys
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
 import play
-import stack
+from bywash_lab.processes import Processes, exit_on_sigterm
+from bywash_lab.reports import fail, save
+from bywash_lab.summaries import quantile
 
 HAPROXY = [4, 8, 16]
 STARTS = [16, 64]  # limits that slope starts with and that are too high
@@ -55,7 +56,7 @@ def ramp(visitors, url, root, seconds):
             play.settle(url)
             return {"probed": probed, "windows": rows, "knee": knee}
         print(f"no knee up to {top * probed:.1f} answers a second: {rows}", file=sys.stderr)
-    sys.exit("applications: the ramp has no knee: the application was slow from the start, or something else slowed it down")
+    fail("the ramp has no knee: the application was slow from the start, or something else slowed it down")
 
 
 def windows(log, seconds):
@@ -67,10 +68,6 @@ def windows(log, seconds):
         rows.setdefault(int(at - begun) // WINDOW, []).append(took)
     return [[len(took) / WINDOW, *(round(quantile(took, share), 3) for share in (0.5, 0.95))]
             for number, took in sorted(rows.items()) if number < seconds // WINDOW]
-
-
-def quantile(values, share):
-    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
 
 
 def knee_of(rows):
@@ -126,7 +123,7 @@ def enforce(file):
     """Switches a file from observe to enforce. Returns its text."""
     text, count = re.subn(r'^mode = "observe"', 'mode = "enforce"', file.read_text(), flags=re.M)
     if not count:
-        sys.exit(f"applications: {file} is not in the mode observe")
+        fail(f"{file} is not in the mode observe")
     file.write_text(text)
     return text
 
@@ -218,14 +215,14 @@ def arguments():
 
 
 def main():
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # Ends everything that was started.
+    exit_on_sigterm()
     chosen = arguments()
     kind, root = importlib.import_module(chosen.application), chosen.folder.resolve()
     if strangers := set(chosen.programs) - set(PROGRAMS):
-        sys.exit(f"applications: unknown program: {', '.join(strangers)}; use {', '.join(PROGRAMS)}")
+        fail(f"unknown program: {', '.join(strangers)}; use {', '.join(PROGRAMS)}")
     if chosen.tables:
         return tables(root, kind)
-    processes, visitors, found = stack.Processes(root), play.Visitors(kind.SCENARIO), root / "ramp.json"
+    processes, visitors, found = Processes(root), play.Visitors(kind.SCENARIO), root / "ramp.json"
     runs = len(chosen.loads) * chosen.seeds * len(chosen.programs)
     minutes = (runs * (WARM + chosen.seconds + BETWEEN) + (0 if found.exists() else 2 * PROBE + chosen.ramp + 60)) / 60
     print(f"{runs} runs; this takes {minutes:.0f} minutes at most", file=sys.stderr)
@@ -244,10 +241,7 @@ def main():
                     continue
                 ran = cell(program, kind, visitors, processes, url, files, load * rho, seed, chosen.seconds)
                 ran |= {"program": program, "load": load, "seed": seed, "seconds": chosen.seconds}
-                # Writes the whole file or none.
-                part = path.with_suffix(".part")
-                part.write_text(json.dumps(ran) + "\n")
-                part.rename(path)
+                save(path, json.dumps(ran) + "\n")
                 print(f"played {path.name}: {figures(ran, chosen.seconds)}", file=sys.stderr)
     finally:
         processes.stop()

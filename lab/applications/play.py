@@ -1,17 +1,15 @@
 """Plays the visitors of a scenario against a URL, with or without HAProxy or bywash in between."""
 
-import json
 import os
 import re
-import subprocess
-import sys
 import tempfile
 import threading
 import time
 import tomllib
-import urllib.request
 
-import stack
+from bywash_lab import lab_run
+from bywash_lab.network import free_port, get, listens
+from bywash_lab.places import ROOT
 
 BYWASH = os.environ["BYWASH"]
 CONNECTIONS = 4000  # HAProxy's limit; it needs two open files for each connection
@@ -21,7 +19,7 @@ class Visitors:
     """A scenario of lab/scenarios. A run may replace some of its tables."""
 
     def __init__(self, path):
-        self.text = (stack.ROOT / path).read_text()
+        self.text = (ROOT / path).read_text()
         written = tomllib.loads(self.text)
         self.workers = written["servers"]["workers"]
         self.requests, self.work = of_session(written)
@@ -45,10 +43,8 @@ class Visitors:
         file.flush()
         # Real visitors have their own processors. Here the load generator has the highest priority.
         first = ["chrt", "--rr", "1"] if os.geteuid() == 0 else ["nice", "-n", "-10"]
-        command = [*first, BYWASH, "lab", "run", file.name, "--target", url, "--rho", f"{rho:.6f}", "--seed", str(seed),
-                   "--own-addresses", "--json"]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        return process, file
+        options = ["--rho", f"{rho:.6f}", "--seed", seed, "--own-addresses"]
+        return lab_run.begin(file.name, url, *options, bywash=BYWASH, before=first), file
 
     def run(self, *arguments):
         """Plays a scenario to its end. Returns its JSON."""
@@ -58,11 +54,8 @@ class Visitors:
 def result(started):
     """Waits for a run that was started. Returns its JSON."""
     process, file = started
-    out, words = process.communicate()
-    file.close()
-    if not out.startswith("{"):
-        sys.exit(f"applications: lab run: {words[-2000:]}")
-    return json.loads(out)
+    with file:
+        return lab_run.result(process)
 
 
 def within(distribution, millis):
@@ -91,8 +84,7 @@ def settle(url):
     while quick < 3 and time.monotonic() < end:
         begun = time.monotonic()
         try:
-            with urllib.request.urlopen(url, timeout=60) as answer:
-                answer.read()
+            get(url)
             quick = quick + 1 if time.monotonic() - begun < 1 else 0
         except OSError:
             quick = 0
@@ -101,14 +93,14 @@ def settle(url):
 
 def haproxy(processes, url, maxconn, transactions):
     """Starts an ordinary HAProxy (lab/peers/haproxy.cfg) with these paths first. Returns its process and URL."""
-    port = stack.free_port()
-    text = (stack.ROOT / "lab/peers/haproxy.cfg").read_text()
+    port = free_port()
+    text = (ROOT / "lab/peers/haproxy.cfg").read_text()
     for name, value in {"CONNECTIONS": CONNECTIONS, "PORT": port, "TRANSACT_PATHS": f"-m beg {transactions}",
                         "UPSTREAM": url.rsplit(":", 1)[1], "LIMIT": maxconn}.items():
         text = text.replace(f"@{name}@", str(value))
     file = processes.folder / "haproxy.cfg"
     file.write_text(text)
-    process = processes.start("haproxy", ["haproxy", "-db", "-f", file], lambda: stack.listens(port))
+    process = processes.start("haproxy", ["haproxy", "-db", "-f", file], lambda: listens(port))
     return process, f"http://127.0.0.1:{port}"
 
 
@@ -123,8 +115,7 @@ class Limits:
     def run(self):
         while not self.stops.wait(1):
             try:
-                with urllib.request.urlopen(self.metrics, timeout=5) as answer:
-                    limit = re.search(r"^bywash_limit ([0-9.]+)", answer.read().decode(), re.M)
+                limit = re.search(r"^bywash_limit ([0-9.]+)", get(self.metrics, timeout=5).decode(), re.M)
                 self.seen.append(float(limit[1]))
             except OSError:
                 self.seen.append(None)
@@ -137,7 +128,7 @@ class Limits:
 
 def bywash(processes, config):
     """Starts bywash with this file and free addresses. Returns its process and URL."""
-    port, admin = stack.free_port(), stack.free_port()
+    port, admin = free_port(), free_port()
     command = [BYWASH, "run", "--config", config, "--listen", f"127.0.0.1:{port}", "--admin", f"127.0.0.1:{admin}"]
-    process = processes.start("bywash", command, lambda: stack.listens(port))
+    process = processes.start("bywash", command, lambda: listens(port))
     return process, f"http://127.0.0.1:{port}"

@@ -1,4 +1,4 @@
-"""Runs private servers on loopback for the stock applications: processes that end with this one, nginx, PHP-FPM.
+"""Runs private servers on loopback for the stock applications: nginx, PHP-FPM.
 
 They are the distribution's, except for folders, ports and sockets. There are no timed jobs."""
 
@@ -6,15 +6,12 @@ import getpass
 import os
 import pathlib
 import shutil
-import socket
-import subprocess
-import sys
-import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+from bywash_lab.network import free_port, listens
+from bywash_lab.reports import fail
+
 CHILDREN = 20  # PHP-FPM's processes
 USER = "www-data"
-PATIENCE = 60
 
 NGINX = """
 daemon off;
@@ -63,63 +60,6 @@ PHP = """
 """
 
 
-def free_port():
-    """Returns a free port of loopback, below those of outgoing connections."""
-    start = 28000 + os.getpid() % 400 * 8
-    for port in range(start, start + 1000):
-        with socket.socket() as probe:
-            if port not in GIVEN and probe.connect_ex(("127.0.0.1", port)):
-                GIVEN.add(port)
-                return port
-    sys.exit("applications: there is no free port")
-
-
-GIVEN = set()
-
-
-class Processes:
-    """Started programs, each with a log in `folder`. stop() ends them, the last one first."""
-
-    def __init__(self, folder):
-        self.folder, self.running = pathlib.Path(folder), []
-
-    def start(self, name, command, ready, **more):
-        """Starts a program and waits until `ready()`. Returns its process."""
-        with open(self.folder / f"{name}.out", "a") as log:
-            # setpriv: the program ends with this process, however this process ends.
-            process = subprocess.Popen(["setpriv", "--pdeathsig", "TERM", "--", *map(str, command)], stdout=log, stderr=log,
-                                       stdin=subprocess.DEVNULL, **more)
-        self.running.append(process)
-        end = time.monotonic() + PATIENCE
-        while not ready():
-            if process.poll() is not None or time.monotonic() > end:
-                words = (self.folder / f"{name}.out").read_text()[-2000:]
-                self.stop()
-                sys.exit(f"applications: {name} does not start: {words}")
-            time.sleep(0.05)
-        return process
-
-    def end(self, process):
-        """Ends one of the programs."""
-        self.running.remove(process)
-        process.terminate()
-        try:
-            process.wait(20)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-    def stop(self):
-        while self.running:
-            self.end(self.running[-1])
-
-
-def listens(port):
-    """Returns whether something listens on this port of loopback."""
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
 def nginx(processes, root, places):
     """Starts nginx with these locations. Returns its URL."""
     port = free_port()
@@ -134,7 +74,7 @@ def php(processes, root, pages, rest, **more):
     Returns their URL."""
     fpm = max(pathlib.Path("/usr/sbin").glob("php-fpm*"), default=None)
     if fpm is None:
-        sys.exit("applications: PHP-FPM is not installed")
+        fail("PHP-FPM is not installed")
     owner = f"user = {USER}\ngroup = {USER}\nlisten.owner = {USER}\nlisten.group = {USER}" if os.getuid() == 0 else ""
     (root / "fpm.conf").write_text(FPM.format(root=root, owner=owner, children=CHILDREN))
     socket_path = root / "fpm.sock"

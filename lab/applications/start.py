@@ -7,22 +7,23 @@ import signal
 import sys
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-import stack
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
+from bywash_lab.processes import Processes, exit_on_sigterm
+from bywash_lab.reports import fail
 
 
 def main():
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    exit_on_sigterm()
     signal.signal(signal.SIGINT, lambda *_: sys.exit(130))
     name, folder = sys.argv[1:]
     root = pathlib.Path(folder).resolve()
     (root / "process").write_text(f"{os.getpid()}\n")
-    processes = stack.Processes(root)
+    processes = Processes(root)
     try:
         print(importlib.import_module(name).start(processes, root), flush=True)
         while all(process.poll() is None for process in processes.running):
             signal.sigtimedwait([], 1)
-        sys.exit(f"applications: a server of {name} has ended; its log is in {root}")
+        fail(f"a server of {name} has ended; its log is in {root}")
     finally:
         processes.stop()
 

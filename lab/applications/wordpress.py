@@ -9,6 +9,7 @@ import shutil
 import subprocess
 
 import stack
+from bywash_lab.places import ROOT
 
 NAME = "wordpress"
 DATABASE = "mariadb"
@@ -27,7 +28,7 @@ CLASSES = [
 ]
 POSTS = int(os.environ.get("APPLICATIONS_POSTS", 12000))
 
-_spec = importlib.util.spec_from_file_location("elephants_wordpress", stack.ROOT / "lab/elephants/wordpress.py")
+_spec = importlib.util.spec_from_file_location("elephants_wordpress", ROOT / "lab/elephants/wordpress.py")
 elephants = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(elephants)
 
@@ -46,12 +47,12 @@ def start(processes, root, sentry=None):
     stack.copy(elephants.PACKAGE, pages)
     (pages / "wp-config.php").write_text(
         elephants.CONFIG.format(database=os.environ["BYWASH_MARIADB"], secret=secrets.token_hex(32)))
-    subprocess.run(["php", stack.ROOT / "lab/elephants/wordpress.php", pages, str(POSTS)], check=True,
+    subprocess.run(["php", ROOT / "lab/elephants/wordpress.php", pages, str(POSTS)], check=True,
                    stdout=subprocess.DEVNULL)
     environment = os.environ
     if sentry:
         (pages / "wp-content/mu-plugins/bywash").mkdir(parents=True)
         for place, file in FILES.items():
-            shutil.copy(stack.ROOT / file, pages / "wp-content" / place)
+            shutil.copy(ROOT / file, pages / "wp-content" / place)
         environment = environment | {"BYWASH_SENTRY": str(sentry)}
     return stack.php(processes, root, pages, "        location / { try_files $uri $uri/ /index.php?$args; }\n", env=environment)
