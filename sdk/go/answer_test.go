@@ -72,17 +72,6 @@ func TestTheAnswerHasNoFieldOfTheHandler(t *testing.T) {
 	}
 }
 
-func TestTheAnswerToHEADIsTheHeadOfTheAnswerToGET(t *testing.T) {
-	handler, _ := wrap(t, within(second, second), wait)
-	get, head := record(handler, "GET", Header, "1"), record(handler, "HEAD", Header, "1")
-	if head.Code != 504 || head.Body.Len() > 0 || !reflect.DeepEqual(head.Header(), get.Header()) {
-		t.Fatal(head, get)
-	}
-	if length := head.Header().Get("Content-Length"); length != strconv.Itoa(get.Body.Len()) {
-		t.Fatal(length)
-	}
-}
-
 func TestOfTwoMiddlewaresTheOuterOneDecides(t *testing.T) {
 	var token *Token
 	quick := func(_ http.ResponseWriter, r *http.Request) { token = From(r.Context()) }

@@ -14,7 +14,7 @@ import (
 
 // controls has the words that such statements begin with, each with the words that may come second;
 // nil allows any. BEGIN also begins a block of statements (MariaDB's BEGIN NOT ATOMIC), which may
-// run for long.
+// run for long. They are equal in every language: sdk/conformance/statements.json.
 var controls = map[string][]string{
 	"COMMIT": nil, "END": nil, "ROLLBACK": nil, "ABORT": nil, "SAVEPOINT": nil, "RELEASE": nil,
 	"START": {"TRANSACTION"}, "UNLOCK": {"TABLES", "TABLE"},
@@ -31,7 +31,7 @@ func isControl(text string) bool {
 	for text = beyondComments(text); text != ""; text = beyondComments(text) {
 		var statement string
 		statement, text, _ = strings.Cut(text, ";")
-		if strings.TrimSpace(statement) == "" {
+		if statement == "" {
 			continue
 		}
 		first, rest := word(statement)
@@ -59,7 +59,7 @@ func word(text string) (first, rest string) {
 }
 
 // beyondComments removes the blanks and comments in front of a text. Texts that MySQL executes (/*!
-// … */, /*M! … */) are not comments.
+// … */, /*M! … */) are not comments, and neither is one that is not closed.
 func beyondComments(text string) string {
 	for {
 		text = strings.TrimLeft(text, " \t\r\n\f\v")
@@ -67,7 +67,11 @@ func beyondComments(text string) string {
 		case strings.HasPrefix(text, "--"), strings.HasPrefix(text, "#"):
 			_, text, _ = strings.Cut(text, "\n")
 		case strings.HasPrefix(text, "/*") && !strings.HasPrefix(text, "/*!") && !strings.HasPrefix(text, "/*M!"):
-			_, text, _ = strings.Cut(text[2:], "*/")
+			_, rest, isClosed := strings.Cut(text[2:], "*/")
+			if !isClosed {
+				return text
+			}
+			text = rest
 		default:
 			return text
 		}

@@ -10,27 +10,6 @@ import (
 	"testing"
 )
 
-func TestATextThatOnlyControlsATransactionIsKnown(t *testing.T) {
-	for text, is := range map[string]bool{
-		"ROLLBACK": true, "rollback;": true, " \t\nCommit ; ": true, "END TRANSACTION": true, "ABORT": true,
-		"BEGIN": true, "BEGIN;": true, "begin isolation level serializable": true, "BEGIN IMMEDIATE": true,
-		"START TRANSACTION READ ONLY": true, "SAVEPOINT a": true, "RELEASE SAVEPOINT a": true, "RELEASE a": true,
-		"ROLLBACK TO SAVEPOINT a": true, "UNLOCK TABLES": true, "ROLLBACK AND CHAIN": true,
-		"/*bywash-request='r1'*/ -- done\n# so\nROLLBACK": true, "COMMIT; BEGIN": true, "BEGIN /* a */ WORK": true,
-
-		"": false, ";": false, "-- ROLLBACK": false, "/* COMMIT": false, "SELECT 1": false, "ROLLBACKS": false,
-		"START REPLICA": false, "START": false, "UNLOCK INSTANCE": false, "commit_all()": false, "(COMMIT)": false,
-		"BEGIN; SELECT 1; COMMIT": false, "COMMIT; SELECT 1": false, "SELECT 1; COMMIT": false,
-		"BEGIN NOT ATOMIC SELECT SLEEP(9); END": false, "BEGIN SELECT SLEEP(9); END": false,
-		"/*! SELECT SLEEP(9); */ COMMIT": false, "BEGIN /*!NOT ATOMIC*/ SELECT 1; END": false,
-		"/* a /* b */ SELECT */ COMMIT": false, "COMMIT /* ; SELECT 1 */": false, "begins": false, "BEGINé": false,
-	} {
-		if isControl(text) != is {
-			t.Errorf("%q: %v", text, !is)
-		}
-	}
-}
-
 // hears is a connection that records the texts that it is given.
 type hears struct {
 	queries

@@ -72,13 +72,6 @@ func check(t *testing.T, err error) {
 	}
 }
 
-func is(t *testing.T, c *Controller, expected time.Duration) {
-	t.Helper()
-	if threshold, err := c.Threshold("search"); err != nil || threshold != expected {
-		t.Fatalf("the threshold is %v (%v), not %v", threshold, err, expected)
-	}
-}
-
 func TestEveryGoldenThresholdIsTheEngines(t *testing.T) {
 	file, err := os.Open("../../lab/golden/termination.csv")
 	must(t, err)
@@ -105,37 +98,6 @@ func TestEveryGoldenThresholdIsTheEngines(t *testing.T) {
 		if math.Abs(float64(threshold)-number(7)) > 1000 {
 			t.Errorf("%v: %d", row, threshold)
 		}
-	}
-}
-
-func TestAnIntervalCountsWhenItIsOverAndForOneInterval(t *testing.T) {
-	c, clock := search(t)
-	load(t, c, 100, 15)
-	clock.goes(9999 * time.Millisecond)
-	is(t, c, 9*second)
-	clock.goes(time.Millisecond)
-	is(t, c, second)
-	if other, _ := c.Threshold("other"); other != 9*second {
-		t.Fatal("another class", other)
-	}
-	clock.goes(10 * second)
-	is(t, c, 9*second)
-}
-
-func TestSeveralIntervalsWithoutTrafficReset(t *testing.T) {
-	c, clock := search(t)
-	load(t, c, 100, 100)
-	clock.goes(25 * second)
-	is(t, c, 9*second)
-}
-
-func TestMoreCannotBeLostThanAll(t *testing.T) {
-	c, clock := search(t)
-	load(t, c, 3, 5)
-	clock.goes(10 * second)
-	is(t, c, second)
-	if p := c.Stats()["search"].P; p != 1 {
-		t.Fatal(p)
 	}
 }
 

@@ -64,7 +64,8 @@ func isName(text string, longest int, marks string) bool {
 // calls it; elsewhere, call it before others have the token.
 func (t *Token) Bring(header http.Header) {
 	t.name = nameOf(header)
-	if values := header[traceParent]; len(values) == 1 {
+	// A proxy may have joined several values with commas.
+	if values := header[traceParent]; len(values) == 1 && !strings.Contains(values[0], ",") {
 		t.traceParent, t.traceState = values[0], header[traceState]
 	}
 }

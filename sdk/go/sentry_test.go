@@ -1,7 +1,7 @@
 package bywash
 
-// Tests of the lines to the daemon and of what follows from its answers, with a fake daemon. Tests
-// with the real daemon and real databases: databasetest.
+// Tests of the conversation with the daemon, with a fake one. The lines, and what follows from its
+// answers: conformance_steps_test.go. Tests with the real daemon and real databases: databasetest.
 
 import (
 	"bufio"
@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -105,7 +104,7 @@ func named(t *testing.T, c *Controller, name string) (context.Context, *Token) {
 	return token.In(context.Background()), token
 }
 
-func TestALeaseIsSaidAndReleased(t *testing.T) {
+func TestALeaseIsReleasedOnce(t *testing.T) {
 	d := open(t, agrees)
 	s := NewSentry(d.socket)
 	c, _ := search(t)
@@ -117,61 +116,6 @@ func TestALeaseIsSaidAndReleased(t *testing.T) {
 	}
 	if said := d.says(); said != "LEASE r1 shop 4711; RELEASE r1 shop 4711" {
 		t.Error(said)
-	}
-}
-
-func TestALeaseOutlastsTheLatestDeadlineThatItsRequestCanHave(t *testing.T) {
-	d := open(t, agrees)
-	s := NewSentry(d.socket)
-	c, clock := search(t)
-	// At the present load they may run for one second. That may grow to nine, which is RunMax.
-	load(t, c, 1, 1)
-	clock.goes(10 * second)
-	for i, scene := range []struct {
-		own, latest time.Duration
-		isSettled   bool
-	}{{never, 9 * second, false}, {3 * second, 3 * second, false}, {20 * second, 9 * second, false}, {3 * second, never, true}} {
-		token := begin(t, c, scene.own)
-		token.Bring(http.Header{RequestHeader: {"r1"}})
-		if scene.isSettled {
-			token.Settle()
-		}
-		clock.goes(second / 2)
-		now := time.Now()
-		_, err := s.Lease(token.In(context.Background()), "shop", 1)
-		must(t, err)
-		_, said, isSaid := strings.Cut(d.heard[i], " not-after=")
-		if isSaid == scene.isSettled {
-			t.Error(scene, d.heard[i])
-		}
-		if !isSaid {
-			continue
-		}
-		until, err := strconv.ParseInt(said, 10, 64)
-		must(t, err)
-		// The stop comes when the deadline is over, so it would not find a lease that ended with
-		// the deadline.
-		beyond := time.UnixMilli(until).Sub(now) - (scene.latest - second/2)
-		if beyond < beyondDeadline-time.Millisecond || beyond > beyondDeadline+second {
-			t.Error(scene, beyond)
-		}
-	}
-}
-
-func TestARequestWithoutANameOrWithoutAClassLeasesNothing(t *testing.T) {
-	d := open(t, agrees)
-	s := NewSentry(d.socket)
-	c, _ := search(t)
-	nameless := begin(t, c, never).In(context.Background())
-	for _, ctx := range []context.Context{nameless, context.Background()} {
-		lease, err := s.Lease(ctx, "shop", 1)
-		must(t, err)
-		if !lease.Release() || d.says() != "" {
-			t.Error(d.says())
-		}
-	}
-	if s.Stats() != (SentryStats{Unnamed: 2}) {
-		t.Error(s.Stats())
 	}
 }
 
@@ -199,49 +143,7 @@ func TestAWrongSetUpIsSaidOnce(t *testing.T) {
 	}
 }
 
-func TestWhatFollowsFromEachAnswer(t *testing.T) {
-	for _, scene := range []struct {
-		lease, release string
-		wrong          error
-		isStopped      bool
-		isGood         bool
-		stats          SentryStats
-	}{
-		{" OK", " OK", nil, false, true, SentryStats{Leased: 1}},
-		{" OK", " ERR not_leased it has ended", nil, false, true, SentryStats{Leased: 1}},
-		{" OK", " ERR malformed what", nil, false, false, SentryStats{Leased: 1, Doubtful: 1}},
-		{" OK", " STOPPED deadline", nil, false, false, SentryStats{Leased: 1, Doubtful: 1}},
-		{" OK", " what", nil, false, false, SentryStats{Leased: 1, Doubtful: 1}},
-		{" STOPPED deadline", "", nil, true, true, SentryStats{Stopped: 1}},
-		{" ERR taken close it", "", ErrTaken, false, true, SentryStats{Taken: 1}},
-		{" ERR full", "", nil, false, true, SentryStats{Refused: 1}},
-		{" ERR unknown_database there is none", "", nil, false, true, SentryStats{Refused: 1}},
-		// The daemon may have the lease or not: an answer that cannot be parsed counts as none.
-		{" what", "", nil, false, false, SentryStats{Unreachable: 1, Doubtful: 1}},
-		{" STOPPED because", "", nil, false, false, SentryStats{Unreachable: 1, Doubtful: 1}},
-		{"0 ERR malformed what", "", nil, false, false, SentryStats{Unreachable: 1, Doubtful: 1}},
-	} {
-		d := open(t, func(words []string) []string {
-			return []string{map[string]string{"LEASE": scene.lease, "RELEASE": scene.release}[words[0]]}
-		})
-		s := NewSentry(d.socket)
-		c, _ := search(t)
-		ctx, _ := named(t, c, "r1")
-		lease, err := s.Lease(ctx, "shop", 1)
-		var over *Terminated
-		if errors.As(err, &over) != scene.isStopped || !scene.isStopped && err != scene.wrong {
-			t.Errorf("%+v: %v", scene, err)
-		}
-		if scene.isStopped && over.Reason != Deadline {
-			t.Error(over)
-		}
-		if isGood := lease.Release(); isGood != scene.isGood || s.Stats() != scene.stats {
-			t.Errorf("%+v: %v, %+v", scene, isGood, s.Stats())
-		}
-	}
-}
-
-func TestAnAnswerThatDoesNotComeEndsAllLeases(t *testing.T) {
+func TestAfterAConversationThatIsOverThereIsANewOne(t *testing.T) {
 	d := open(t, func(words []string) []string {
 		if words[1] == "silent" {
 			return nil
@@ -250,19 +152,15 @@ func TestAnAnswerThatDoesNotComeEndsAllLeases(t *testing.T) {
 	})
 	s := NewSentry(d.socket)
 	c, _ := search(t)
-	ctx, _ := named(t, c, "r1")
-	held, err := s.Lease(ctx, "shop", 1)
-	must(t, err)
 	silent, _ := named(t, c, "silent")
 	unanswered, err := s.Lease(silent, "shop", 2)
 	must(t, err)
-	// The daemon may have read the line and be about to cancel.
-	if held.Release() || unanswered.Release() {
-		t.Error("they are taken for good")
+	if unanswered.Release() {
+		t.Error("it is taken for good")
 	}
-	s.notBefore.Store(0)
 	until(t, func() bool { return s.current.Load() == nil })
 	s.notBefore.Store(0)
+	ctx, _ := named(t, c, "r1")
 	again, err := s.Lease(ctx, "shop", 1)
 	must(t, err)
 	if !again.Release() {
@@ -330,40 +228,6 @@ func TestAnswersMayComeInAnyOrder(t *testing.T) {
 	group.Wait()
 }
 
-func TestARequestThatIsOverSaysSoOnceIfItHasLeasedAnything(t *testing.T) {
-	d := open(t, agrees)
-	s := NewSentry(d.socket)
-	c, clock := search(t)
-	ctx, leaves := named(t, c, "leaves")
-	lease, err := s.Lease(ctx, "shop", 1)
-	must(t, err)
-	_, err = s.Lease(ctx, "shop", 2)
-	must(t, err)
-	_, without := named(t, c, "without")
-	ctx, defers := named(t, c, "defers")
-	_, err = s.Lease(ctx, "shop", 3)
-	must(t, err)
-	must(t, defers.CancelTermination())
-	_, err = s.Lease(ctx, "shop", 4)
-	must(t, err)
-	leaves.Leave()
-	without.Leave()
-	defers.Leave()
-	clock.goes(9 * second)
-	ends(t, leaves, ClientLeft)
-	// The stop is sent before the lease is released.
-	lease.Release()
-	if said := d.says(); said != "LEASE leaves shop 1; LEASE leaves shop 2; LEASE defers shop 3; "+
-		"STOP leaves client_left scope=own; RELEASE leaves shop 1" {
-		t.Error(said)
-	}
-	_, err = s.Lease(leaves.In(context.Background()), "shop", 5)
-	var over *Terminated
-	if !errors.As(err, &over) {
-		t.Error("it leases although it is over")
-	}
-}
-
 // The daemon does not remember a stop with scope=own: a later lease would not be stopped.
 func TestNothingIsLeasedAfterTheStopOfItsRequest(t *testing.T) {
 	d := open(t, agrees)
@@ -399,25 +263,6 @@ func TestNothingIsLeasedAfterTheStopOfItsRequest(t *testing.T) {
 			t.Error(words[1], "leases although its stop was said")
 		}
 		isStopped[words[1]] = isStopped[words[1]] || words[0] == "STOP"
-	}
-}
-
-func TestAStopThatTheDaemonRefusesIsNone(t *testing.T) {
-	for answer, stats := range map[string]SentryStats{
-		" OK cancelled=1 spared=0":   {Leased: 1, Stops: 1},
-		" ERR forbidden add it":      {Leased: 1, Refused: 1},
-		" ERR malformed what is own": {Leased: 1, Refused: 1},
-	} {
-		d := open(t, func(words []string) []string {
-			return []string{map[string]string{"LEASE": " OK", "STOP": answer}[words[0]]}
-		})
-		s := NewSentry(d.socket)
-		c, _ := search(t)
-		ctx, token := named(t, c, "r1")
-		_, err := s.Lease(ctx, "shop", 1)
-		must(t, err)
-		token.Leave()
-		until(t, func() bool { return s.Stats() == stats })
 	}
 }
 

@@ -1,6 +1,7 @@
 package bywash
 
-// Tests of the states of a token, on a clock that the test advances.
+// Tests of contexts and timers of a token, on a clock that the test advances. Its states:
+// conformance_steps_test.go.
 
 import (
 	"context"
@@ -33,244 +34,27 @@ func ends(t *testing.T, token *Token, reason Reason) {
 	}
 }
 
-func goesOn(t *testing.T, token *Token) {
-	t.Helper()
-	if err := token.Checkpoint(); err != nil || token.IsTerminated() {
-		t.Fatal(err)
-	}
-}
-
-func TestACheckpointEndsWhoHasRunForAsLongAsItMay(t *testing.T) {
+func TestToAskWhetherItIsOverCancelsNoContext(t *testing.T) {
 	c, clock := search(t)
 	token := begin(t, c, never)
-	clock.goes(9*second - 1)
-	goesOn(t, token)
-	if token.Left() != 1 {
-		t.Fatal(token.Left())
-	}
-	clock.goes(1)
-	ends(t, token, RanTooLong)
-	ends(t, token, RanTooLong)
-	if s := c.Stats()["search"]; s.Lost != 1 || s.Terminated != 1 {
-		t.Fatalf("once: %+v", s)
-	}
-}
-
-func TestToAskWhetherItIsOverChangesNothing(t *testing.T) {
-	c, clock := search(t)
-	served, told, short := begin(t, c, never), begin(t, c, never), begin(t, c, second)
 	ctx, cancel := context.WithCancelCause(context.Background())
-	served.cancel = cancel
+	token.cancel = cancel
 	clock.goes(9 * second)
-	for _, token := range []*Token{served, told, short} {
-		if !token.IsTerminated() || !token.IsTerminated() || token.Reason() != "" {
-			t.Fatal(token.Reason())
-		}
+	if !token.IsTerminated() || ctx.Err() != nil {
+		t.Fatal(ctx.Err())
 	}
-	if ctx.Err() != nil {
-		t.Fatal("its context is cancelled")
+	ends(t, token, RanTooLong)
+	if ctx.Err() == nil {
+		t.Fatal("its context goes on")
 	}
-	// The request was done too late, but was never told.
-	served.End()
-	short.Settle()
-	if served.IsTerminated() || short.IsTerminated() {
-		t.Fatal("they were served")
-	}
-	if s := c.Stats()["search"]; s.Lost != 0 || s.Terminated != 0 || s.Deadline != 0 {
-		t.Fatalf("%+v", s)
-	}
-	ends(t, told, RanTooLong)
 }
 
-func TestTheThresholdMayFallWhileItRuns(t *testing.T) {
+func TestItLooksAgainAtTheEndOfTheInterval(t *testing.T) {
 	c, clock := search(t)
 	clock.goes(5 * second)
 	token := begin(t, c, never)
-	load(t, c, 100, 100)
 	if at := time.Duration(token.notBefore.Load()); at != 10*second {
-		t.Fatal("it looks again at the end of the interval, not at", at)
-	}
-	clock.goes(5*second - 1)
-	goesOn(t, token)
-	clock.goes(1)
-	ends(t, token, RanTooLong)
-}
-
-func TestTheThresholdMayRiseWhileItRuns(t *testing.T) {
-	c, clock := search(t)
-	load(t, c, 100, 100)
-	clock.goes(19*second + second/2)
-	token := begin(t, c, never)
-	if token.Left() != second {
-		t.Fatal(token.Left())
-	}
-	clock.goes(second)
-	goesOn(t, token)
-	if token.Left() != 8*second {
-		t.Fatal(token.Left())
-	}
-}
-
-func TestItsOwnDeadlineCanOnlyShorten(t *testing.T) {
-	c, _ := search(t)
-	for left, expected := range map[time.Duration]time.Duration{60 * second: 9 * second, second / 2: second / 2, 0: 0} {
-		if is := begin(t, c, left).Left(); is != expected {
-			t.Error(left, is)
-		}
-	}
-}
-
-func TestDeadlinesOfTheirOwnDoNotLowerTheThresholdOfOthers(t *testing.T) {
-	c, clock := search(t)
-	for i := 0; i < 100; i++ {
-		ends(t, begin(t, c, 0), Deadline)
-	}
-	clock.goes(10 * second)
-	is(t, c, 9*second)
-	if s := c.Stats()["search"]; s.Lost != 0 || s.Deadline != 100 {
-		t.Fatalf("%+v", s)
-	}
-}
-
-func TestADeadlineCountsInPFromRunMinOn(t *testing.T) {
-	c, clock := search(t)
-	early, late := begin(t, c, second-1), begin(t, c, second)
-	clock.goes(second - 1)
-	ends(t, early, Deadline)
-	clock.goes(1)
-	ends(t, late, Deadline)
-	if s := c.Stats()["search"]; s.Lost != 1 || s.Deadline != 2 || s.Arrived != 2 {
-		t.Fatalf("%+v", s)
-	}
-	clock.goes(9 * second)
-	is(t, c, second)
-	if s := c.Stats()["search"]; s.P != 1 {
-		t.Fatalf("the early one did not arrive: %+v", s)
-	}
-}
-
-func TestWhoComesAndGoesWithinAnIntervalDidNotArriveInIt(t *testing.T) {
-	c, clock := search(t)
-	var before []*Token
-	for i := 0; i < 20; i++ {
-		before = append(before, begin(t, c, never))
-	}
-	clock.goes(10 * second)
-	for _, token := range before[:10] {
-		token.leave(ClientLeft)
-	}
-	load(t, c, 10, 1)
-	for i := 0; i < 45; i++ {
-		begin(t, c, never).leave(ClientLeft)
-		ends(t, begin(t, c, 0), Deadline)
-	}
-	// A request is subtracted from the arrivals only once.
-	token := begin(t, c, never)
-	token.leave(ClientLeft)
-	token.leave(ClientLeft)
-	token.End()
-	clock.goes(10 * second)
-	if s := c.Stats()["search"]; s.P != 0.1 || s.Arrived != 121 || s.Lost != 1 {
-		t.Fatalf("%+v", s)
-	}
-}
-
-func TestWhoLeavesInTheLastTenthOfHisTimeHasComeToHisDeadline(t *testing.T) {
-	c, clock := search(t)
-	early, late, short := begin(t, c, 2*second), begin(t, c, 2*second), begin(t, c, second)
-	begun, unbound := begin(t, c, 2*second), begin(t, c, never)
-	begun.Settle()
-	clock.goes(9 * second / 10)
-	short.leave(ClientLeft)
-	ends(t, short, Deadline)
-	clock.goes(9*second/10 - 1)
-	early.leave(ClientLeft)
-	ends(t, early, ClientLeft)
-	clock.goes(1)
-	late.leave(ClientLeft)
-	ends(t, late, Deadline)
-	begun.leave(ClientLeft)
-	ends(t, begun, ClientLeft)
-	clock.goes(7 * second)
-	unbound.leave(ClientLeft)
-	ends(t, unbound, ClientLeft)
-	if s := c.Stats()["search"]; s.Deadline != 2 || s.Lost != 1 || s.ClientLeft != 3 {
-		t.Fatalf("%+v", s)
-	}
-}
-
-func TestWhoeverLeftDoesNotCountAndWhoeverIsTerminatedDoes(t *testing.T) {
-	c, clock := search(t)
-	for i := 0; i < 100; i++ {
-		token := begin(t, c, never)
-		token.leave(ClientLeft)
-		token.leave(ClientLeft)
-		ends(t, token, ClientLeft)
-	}
-	clock.goes(10 * second)
-	is(t, c, 9*second)
-	for i := 0; i < 10; i++ {
-		token := begin(t, c, never)
-		clock.goes(9 * second / 10)
-		defer ends(t, token, RanTooLong)
-	}
-	token := begin(t, c, never)
-	clock.goes(second)
-	is(t, c, 9*second)
-	// An interval without arrivals has no losses.
-	begin(t, c, never).End()
-	clock.goes(8 * second)
-	ends(t, token, RanTooLong)
-	clock.goes(3 * second)
-	is(t, c, second)
-}
-
-func TestAfterTheFirstByteOnlyAClientWhoLeavesEndsIt(t *testing.T) {
-	c, clock := search(t)
-	token := begin(t, c, second)
-	token.Settle()
-	clock.goes(100 * second)
-	goesOn(t, token)
-	if _, isBound := token.Deadline(); isBound || token.Left() != never {
-		t.Fatal("it has a deadline")
-	}
-	token.leave(ClientLeft)
-	ends(t, token, ClientLeft)
-}
-
-func TestWhoCancelsTerminationIsNotTerminatedByAnything(t *testing.T) {
-	c, clock := search(t)
-	token := begin(t, c, second)
-	must(t, token.CancelTermination())
-	must(t, token.CancelTermination())
-	clock.goes(100 * second)
-	token.leave(ClientLeft)
-	goesOn(t, token)
-	late := begin(t, c, never)
-	clock.goes(9 * second)
-	if late.CancelTermination() == nil {
-		t.Fatal("it was too late")
-	}
-	if s := c.Stats()["search"]; s.Deferred != 1 || s.ClientLeft != 0 {
-		t.Fatalf("%+v", s)
-	}
-}
-
-func TestWhoeverHasEndedIsNotTerminatedAndEndsOnce(t *testing.T) {
-	c, clock := search(t)
-	token, left := begin(t, c, never), begin(t, c, never)
-	left.leave(ClientLeft)
-	for i := 0; i < 2; i++ {
-		token.End()
-		left.End()
-	}
-	clock.goes(100 * second)
-	token.leave(ClientLeft)
-	goesOn(t, token)
-	// Other work for the request must still learn of its end.
-	ends(t, left, ClientLeft)
-	if s := c.Stats()["search"]; s.Running != 0 || s.ClientLeft != 1 {
-		t.Fatalf("%+v", s)
+		t.Fatal(at)
 	}
 }
 

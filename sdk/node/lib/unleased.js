@@ -11,8 +11,8 @@ const { requests } = require('./token')
 
 /**
  * The words that such statements begin with, and those that may come second; null allows any. BEGIN
- * also begins a block of statements (MariaDB's BEGIN NOT ATOMIC), which may run for long. Keep it
- * equal to sdk/python/bywash/unleased.py.
+ * also begins a block of statements (MariaDB's BEGIN NOT ATOMIC), which may run for long. It is
+ * equal in every language: sdk/conformance/statements.json.
  */
 const CONTROL = new Map([
   ...['COMMIT', 'END', 'ROLLBACK', 'ABORT', 'SAVEPOINT', 'RELEASE'].map(word => [word, null]),
@@ -23,9 +23,10 @@ const CONTROL = new Map([
 ])
 
 // It matches one blank or comment at a time: a single expression for all would backtrack over all
-// combinations. Texts that MySQL executes (/*! … */, /*M! … */) are not comments.
-const BLANK = /\s+|--[^\n]*|#[^\n]*|\/\*(?!M?!).*?\*\//sy
-const WORD = /\w*/y
+// combinations. Only ASCII has blanks for a database, and every letter beyond it belongs to a word.
+// Texts that MySQL executes (/*! … */, /*M! … */) are not comments.
+const BLANK = /[ \t\r\n\f\v]+|--[^\n]*|#[^\n]*|\/\*(?!M?!).*?\*\//sy
+const WORD = /[\w\u0080-\uffff]*/y
 
 /**
  * Runs `work` outside of any request: its statements are not leased, not refused, and not
@@ -42,8 +43,17 @@ function unleased (work) {
 function isControl (query) {
   const text = typeof query === 'string' ? query : query?.text ?? query?.sql
   if (typeof text !== 'string') return false
-  const statements = bare(text).split(';').map(one => bare(one)).filter(one => one !== '')
+  const statements = [...statementsOf(text)]
   return statements.length > 0 && statements.every(mayPass)
+}
+
+function * statementsOf (text) {
+  for (let rest = bare(text); rest !== '';) {
+    // A semicolon in a comment in front has gone with the comment.
+    const [statement] = rest.split(';', 1)
+    if (statement !== '') yield statement
+    rest = bare(rest.slice(statement.length + 1))
+  }
 }
 
 function mayPass (statement) {

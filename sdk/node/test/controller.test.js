@@ -1,5 +1,5 @@
 'use strict'
-// Tests of the controller's laws, on a clock that the test advances.
+// Tests of the thresholds and of the settings. The laws of the controller: conformance.test.js.
 
 const assert = require('node:assert/strict')
 const { readFileSync } = require('node:fs')
@@ -31,34 +31,6 @@ test('every golden threshold is the engine\'s', () => {
     clock.now += 10_000
     assert.ok(Math.abs(threshold() - nanoseconds / 1e6) < 1e-3, `${[runMin, runMax, arrived, lost]}: ${threshold()}`)
   }
-})
-
-test('an interval counts when it is over, and for one interval', () => {
-  const { clock, controller, load, threshold } = search()
-  load(100, 15)
-  clock.now += 9999
-  assert.equal(threshold(), 9000)
-  clock.now += 1
-  assert.equal(threshold(), 1000)
-  assert.equal(controller.threshold('other'), 9000)
-  clock.now += 10_000
-  assert.equal(threshold(), 9000, 'nobody came')
-})
-
-test('several intervals without traffic reset', () => {
-  const { clock, controller, load, threshold } = search()
-  load(100, 100)
-  clock.now += 25_000
-  assert.equal(threshold(), 9000)
-  assert.equal(controller.stats().search.p, 0)
-})
-
-test('more cannot be lost than all', () => {
-  const { clock, controller, load, threshold } = search()
-  load(3, 5)
-  clock.now += 10_000
-  assert.equal(threshold(), 1000)
-  assert.equal(controller.stats().search.p, 1)
 })
 
 test('the threshold never rises with the loss', () => {

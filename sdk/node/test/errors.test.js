@@ -34,10 +34,6 @@ const handlers = {
   },
   reads: async (req) => {
     for await (const chunk of req) chunk.toString()
-  },
-  left: (req) => {
-    req.bywash.leave()
-    checkpoint()
   }
 }
 const handle = (req, res) => handlers[req.url.slice(1)](req, res)
@@ -84,12 +80,6 @@ for (const [style, app] of Object.entries(STYLES)) {
     await until(() => stream.closed)
     // In Connect's style the error goes to the next error handler.
     if (style === 'plain') assert.match(said.join(), /RangeError: own/)
-  })
-
-  test(`${style}: who says himself that the client has left is answered so`, async (t) => {
-    const { get } = await listen(t, app(search().controller))
-    const { status, body } = await get('/left')
-    assert.deepEqual([status, body], [504, 'The client of this request has left. (client_left)\n'])
   })
 
   test(`${style}: a response that has begun before the middleware is settled`, async (t) => {

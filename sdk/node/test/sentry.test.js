@@ -1,48 +1,28 @@
 'use strict'
-// Tests of the lines to the stop daemon, and of what follows from its answers, with a fake daemon.
+// Tests of leases and of the conversation with the stop daemon, with a fake daemon. The lines, and
+// what follows from its answers: conformance.test.js.
 
 const assert = require('node:assert/strict')
 const { once } = require('node:events')
 const { readdirSync } = require('node:fs')
 const http = require('node:http')
 const { test } = require('node:test')
-const {
-  Query, SettingError, Taken, Terminated, checkpoint, current, leased, outgoing, terminable
-} = require('..')
+const { Query, Terminated, outgoing, terminable } = require('..')
 const { daemon } = require('../testing/daemon')
 const { cancelled, stage } = require('../testing/sentry')
 const { listen, until } = require('../testing/server')
 
 const LEASE = 'LEASE r1 shop 4711'
 const RELEASE = 'RELEASE r1 shop 4711'
-const TRACE = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
 
-test('a connection is leased from before a query to after it', async (t) => {
-  const { closed, daemon, run, sentry } = await stage(t)
-  assert.equal(await run(() => { assert.deepEqual(daemon.lines(), [LEASE]); return 7 }), 7)
-  assert.deepEqual([daemon.lines(), closed, sentry.stats().leased], [[RELEASE], [], 1])
-})
-
-test('a lease outlasts the latest end of its request by ten seconds', async (t) => {
-  const { controller, daemon, run } = await stage(t)
-  const before = Date.now() + 15_000
-  await run(null, controller.begin('search', 5000, 'r1'))
-  const [words, moment] = daemon.lines()[0].split(' not-after=')
-  assert.equal(words, LEASE)
-  assert.ok(before <= Number(moment) && Number(moment) <= Date.now() + 15_000)
-})
-
-test('nothing is leased for who has no name or no token or is not to be ended', async (t) => {
-  const { begin, controller, daemon, run, sentry } = await stage(t)
+test('queries outside of a named request are one warning', async (t) => {
+  const { controller, run, sentry } = await stage(t)
   const warnings = []
   const listen = (warning) => warnings.push(warning.message)
   process.on('warning', listen)
   t.after(() => process.off('warning', listen))
-  const [deferred, ended] = [begin(), begin()]
-  deferred.cancelTermination()
-  ended.end()
-  for (const token of [undefined, controller.begin('search'), deferred, ended]) await run(null, token ?? null)
-  assert.deepEqual([daemon.lines(), sentry.stats().unnamed], [[], 2])
+  for (const token of [null, controller.begin('search')]) await run(null, token)
+  assert.equal(sentry.stats().unnamed, 2)
   await until(() => warnings.length > 0)
   assert.equal(warnings.filter((text) => text.includes('outside of a named request')).length, 1)
 })
@@ -68,26 +48,6 @@ test('who is not to be ended any more runs although he is stopped', async (t) =>
   assert.deepEqual(daemon.lines(), [LEASE])
 })
 
-test('a connection that another has too is closed', async (t) => {
-  const { answers, closed, run, sentry } = await stage(t)
-  answers({ LEASE: 'ERR taken close it' })
-  await assert.rejects(run(assert.fail), Taken)
-  assert.deepEqual([closed, sentry.stats().taken], [[4711], 1])
-})
-
-test('any other answer lets a query run without a lease, and closes what is released', async (t) => {
-  const { answers, closed, daemon, run } = await stage(t)
-  answers({ LEASE: 'ERR full there are too many leases' })
-  await run()
-  assert.deepEqual([daemon.lines(), closed], [[LEASE], []])
-  answers({ RELEASE: 'ERR not_leased you have no such lease' })
-  await run()
-  assert.deepEqual(closed, [])
-  answers({ RELEASE: 'ERR forbidden add this user' })
-  await run()
-  assert.deepEqual(closed, [4711])
-})
-
 test('a cancelled query is a request that is over, if it is', async (t) => {
   const { answers, begin, daemon, run, token } = await stage(t)
   await assert.rejects(run(() => { throw cancelled() }), { code: '57014' })
@@ -103,31 +63,6 @@ test('a cancelled query is a request that is over, if it is', async (t) => {
   await assert.rejects(run(() => { left.leave(); throw cancelled() }, left), Terminated)
   assert.deepEqual(daemon.lines(), [LEASE, 'STOP r1 client_left scope=own', RELEASE])
   await assert.rejects(run(() => { throw new RangeError('no') }, begin()), RangeError)
-})
-
-test('a request that is over is told once, if it has leased anything', async (t) => {
-  const { begin, clock, controller, daemon, run, sentry, token } = await stage(t)
-  await run()
-  daemon.lines()
-  token.leave()
-  token.leave()
-  assert.equal(await daemon.next(), 'STOP r1 client_left scope=own')
-  begin().leave()
-  const overdue = controller.begin('search', Infinity, 'r2')
-  await run(async () => {
-    clock.now += 9000
-    assert.throws(checkpoint, Terminated)
-    daemon.lines()
-  }, overdue)
-  const [deferred, ended] = [begin('r3'), begin('r3')]
-  await run(null, deferred)
-  await run(null, ended)
-  deferred.cancelTermination()
-  ended.end()
-  deferred.leave()
-  ended.leave()
-  assert.equal(daemon.lines().filter((line) => line.startsWith('STOP r3')).length, 0)
-  await until(() => sentry.stats().stops === 2)
 })
 
 test('without a daemon everything works, and it is looked for again after 200 ms', async (t) => {
@@ -220,27 +155,7 @@ test('a thousand at once and a hundred conversations leave no socket behind', as
   await until(() => files() <= before)
 })
 
-test('a request is called as its gateway calls it, or gets a name', async (t) => {
-  const { controller } = await stage(t)
-  const handler = (req, res) => res.end(JSON.stringify([current().request, outgoing()]))
-  const { get } = await listen(t, terminable(controller, 'search', handler))
-  const seen = async (fields, from = get) => JSON.parse((await from('/', fields)).body)
-  const name = '5f1c9a7e.A_b:c-' + 'x'.repeat(113)
-  assert.equal((await seen({ 'bywash-request': name }))[0], name)
-  const made = new Set()
-  for (const value of ['', 'a b', 'a/b', 'x'.repeat(129), 'a, a']) {
-    const [called] = await seen({ 'bywash-request': value })
-    // The name is like mod_bywash_sentry's: the daemon accepts it.
-    assert.match(called, /^[0-9a-f]{16}$/, value)
-    made.add(called)
-  }
-  assert.equal(made.size, 5)
-  const fields = { 'bywash-request': 'r1', traceparent: TRACE, tracestate: 'a=1', 'bywash-deadline': '1500' }
-  assert.deepEqual(await seen(fields), ['r1', fields])
-  const [own, passed] = await seen({ tracestate: 'a=1' })
-  assert.deepEqual(passed, { 'bywash-request': own, 'bywash-deadline': '9000' })
-  const distrusting = await listen(t, terminable(controller, 'search', handler, { trustRequest: false }))
-  assert.match((await seen({ 'bywash-request': 'r1' }, distrusting.get))[0], /^[0-9a-f]{16}$/)
+test('outside of a request nothing is passed on', () => {
   assert.deepEqual(outgoing(), {})
 })
 
@@ -254,10 +169,4 @@ test('a client who leaves stops what his request has leased', async (t) => {
   request.destroy()
   assert.equal(await daemon.next(), 'STOP r2 client_left scope=own')
   assert.equal(await daemon.next(), 'RELEASE r2 shop 4711')
-})
-
-test('what is no connection, or no name of a database, is refused', async (t) => {
-  const { sentry } = await stage(t)
-  for (const name of ['', 'a b', 'x'.repeat(33), 'self']) assert.throws(() => leased({}, sentry, name), SettingError)
-  assert.throws(() => leased({}, sentry, 'shop'), /takes a connection or pool/)
 })

@@ -7,7 +7,6 @@ const { test } = require('node:test')
 const { setTimeout: sleep } = require('node:timers/promises')
 const { Controller, Terminated } = require('..')
 const { cancelled, stage } = require('../testing/sentry')
-const { until } = require('../testing/server')
 
 const LEASE = 'LEASE r1 shop 4711'
 const RELEASE = 'RELEASE r1 shop 4711'
@@ -49,22 +48,6 @@ test('who is over by the time that he has a lease does not begin', async (t) => 
   }
   await assert.rejects(run(assert.fail), Terminated)
   assert.deepEqual([daemon.lines(), sentry.stats().stopped], [[LEASE, STOP, RELEASE], 1])
-})
-
-test('a stop that the daemon refuses is counted as that', async (t) => {
-  const { answers, run, sentry, token } = await stage(t)
-  answers({ STOP: 'ERR forbidden add this user to sentry.leases' })
-  await run()
-  token.leave()
-  await until(() => sentry.stats().refused === 1)
-  assert.equal(sentry.stats().stops, 0)
-})
-
-test('a release while something is still aimed at it closes the connection', async (t) => {
-  const { answers, closed, run, sentry } = await stage(t)
-  answers({ RELEASE: 'ERR taken this connection is being cancelled' })
-  await run()
-  assert.deepEqual([closed, sentry.stats().spoiled], [[4711], 1])
 })
 
 test('the release of what was abandoned comes a moment after the stop', async (t) => {

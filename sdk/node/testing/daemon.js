@@ -22,7 +22,16 @@ async function daemon (t, path = newPath(t)) {
   const lines = []
   const waiting = []
   const clients = []
-  const self = { path, clients, answer: (words) => words.startsWith('STOP ') ? 'OK cancelled=0 spared=0' : 'OK' }
+  const self = {
+    path,
+    clients,
+    answer: (words) => words.startsWith('STOP ') ? 'OK cancelled=0 spared=0' : 'OK',
+    /** Returns the text to send for a line, or null for none. */
+    reply (number, words) {
+      const answer = self.answer(words)
+      return answer === null ? null : `${number} ${answer}`
+    }
+  }
   const server = createServer((client) => {
     clients.push(client)
     client.on('error', () => {})
@@ -31,8 +40,8 @@ async function daemon (t, path = newPath(t)) {
       const next = waiting.shift()
       if (next) next(words)
       else lines.push(words)
-      const answer = self.answer(words)
-      if (answer !== null) client.write(`${number} ${answer}\n`)
+      const text = self.reply(number, words)
+      if (text !== null) client.write(`${text}\n`)
     })
   })
   server.listen(path)

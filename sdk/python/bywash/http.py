@@ -55,7 +55,8 @@ def passed_on(values: Callable[[str], List[bytes]], request: Optional[str]) -> D
     """Return the fields that calls to other services carry unchanged."""
     fields = {} if request is None else {REQUEST: request}
     traces = values("traceparent")
-    if len(traces) == 1:
+    # A server for WSGI joins several values with commas.
+    if len(traces) == 1 and b"," not in traces[0]:
         fields["traceparent"] = traces[0].decode("latin-1")
         # There may be several (Trace Context, 3.3.1.1). Without a traceparent they have no meaning.
         states = b",".join(values("tracestate"))

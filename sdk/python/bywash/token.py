@@ -238,7 +238,8 @@ class Token:
         fields = dict(self._passed_on)
         left = self.left()
         if left != inf:
-            fields["bywash-deadline"] = str(int(left * 1000))
+            # A product that is not exact may lie just below a whole number.
+            fields["bywash-deadline"] = str(int(round(left * 1000, 3)))
         return fields
 
     def end(self) -> None:

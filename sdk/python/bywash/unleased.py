@@ -10,13 +10,13 @@ to the daemon, and no cancellation is aimed at it. For other clean-up (`pg_advis
 
 import contextlib
 import re
-from typing import Any, Iterator, Optional, Tuple
+from typing import Any, Iterator, Tuple
 
 from .token import _current
 
 #: The words that such statements begin with, and those that may come second; None allows any. BEGIN
-#: also begins a block of statements (MariaDB's BEGIN NOT ATOMIC), which may run for long. Keep it
-#: equal to sdk/node/lib/unleased.js and sdk/go/control.go.
+#: also begins a block of statements (MariaDB's BEGIN NOT ATOMIC), which may run for long. It is
+#: equal in every language: sdk/conformance/statements.json.
 CONTROL = {
     **dict.fromkeys(("COMMIT", "END", "ROLLBACK", "ABORT", "SAVEPOINT", "RELEASE")),
     "START": ("TRANSACTION",),
@@ -28,8 +28,9 @@ CONTROL = {
 }
 
 # It matches one blank or comment at a time: a single expression for all would backtrack over all
-# combinations. Texts that MySQL executes (/*! … */, /*M! … */) are not comments.
-_BLANK = re.compile(r"\s+|--[^\n]*|#[^\n]*|/\*(?!M?!).*?\*/", re.DOTALL)
+# combinations. Only ASCII has blanks for a database. Texts that MySQL executes (/*! … */,
+# /*M! … */) are not comments.
+_BLANK = re.compile(r"[ \t\r\n\f\v]+|--[^\n]*|#[^\n]*|/\*(?!M?!).*?\*/", re.DOTALL)
 _WORD = re.compile(r"\w*")
 
 
@@ -60,8 +61,24 @@ def is_control(statement: Any, context: Any = None) -> bool:
         except Exception:
             # The execution of the statement raises its own error.
             return False
-    statements = [one for one in (_words(one) for one in _bare(statement).split(";")) if one is not None]
+    statements = list(_statements(statement))
     return bool(statements) and all(first in CONTROL and _may_follow(first, second) for first, second in statements)
+
+
+def _statements(text: str) -> Iterator[Tuple[str, str]]:
+    """Yield the first two words of each statement.
+
+    If the second is not a word, yield its first character or "".
+    """
+    text = _bare(text)
+    while text:
+        # A semicolon in a comment in front has gone with the comment.
+        statement, _, text = text.partition(";")
+        if statement:
+            first = _WORD.match(statement).group()
+            rest = _bare(statement, len(first))
+            yield first.upper(), _WORD.match(rest).group().upper() or rest[:1]
+        text = _bare(text)
 
 
 def _bare(text: str, at: int = 0) -> str:
@@ -69,16 +86,6 @@ def _bare(text: str, at: int = 0) -> str:
     while blank := _BLANK.match(text, at):
         at = blank.end()
     return text[at:]
-
-
-def _words(statement: str) -> Optional[Tuple[str, str]]:
-    """Return the first two words; if the second is not a word, its first character or ""."""
-    statement = _bare(statement)
-    if not statement:
-        return None
-    first = _WORD.match(statement).group()
-    rest = _bare(statement, len(first))
-    return first.upper(), _WORD.match(rest).group().upper() or rest[:1]
 
 
 def _may_follow(first: str, second: str) -> bool:

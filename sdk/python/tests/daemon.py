@@ -46,13 +46,16 @@ class Daemon:
                 for line in lines:
                     number, _, words = line.strip().partition(" ")
                     self.said.put((number, words))
-                    answer = self.answer(words)
-                    if answer is not None:
-                        client.sendall(f"{number} {answer}\n".encode())
+                    client.sendall(self.reply(number, words).encode())
         except OSError:
             pass
         finally:
             client.close()
+
+    def reply(self, number, words):
+        """Return the text to send for a line; none if it is empty."""
+        answer = self.answer(words)
+        return "" if answer is None else f"{number} {answer}\n"
 
     def say(self, text):
         self.clients[-1].sendall(text.encode())

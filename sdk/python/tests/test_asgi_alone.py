@@ -372,14 +372,5 @@ class WithoutAServer(unittest.IsolatedAsyncioTestCase):
         await self.ask(app, receive=receive)
         self.assertEqual(heard, [b"a", "no more", "no more"])
 
-    async def test_the_body_of_an_answer_to_head_is_empty(self):
-        async def app(scope, receive, send):
-            self.clock.go(1)
-            bywash.checkpoint()
-
-        await self.ask(app, scope={**HTTP, "method": "HEAD"})
-        self.assertEqual(self.sent, [504, b""])
-
-
 if __name__ == "__main__":
     unittest.main()

@@ -1,4 +1,4 @@
-"""Tests of the controller's laws, on a clock that the test advances."""
+"""Tests of the thresholds and of the settings. The laws of the controller: `test_conformance.py`."""
 
 import csv
 import pathlib
@@ -18,15 +18,6 @@ def search(**settings):
 
 
 class Thresholds(unittest.TestCase):
-    def setUp(self):
-        self.clock = Clock()
-        self.controller = Controller(search(), search(name="other"), clock=self.clock)
-
-    def load(self, arrived, lost):
-        for _ in range(arrived):
-            self.controller.arrived("search")
-        for _ in range(lost):
-            self.controller.lost("search")
 
     def test_every_golden_threshold_is_the_engines(self):
         rows = 0
@@ -55,28 +46,6 @@ class Thresholds(unittest.TestCase):
             self.assertAlmostEqual(threshold, int(row["threshold_ns"]) / 1e9, delta=1e-6, msg=str(row))
             rows += 1
         self.assertEqual(rows, 105)
-
-    def test_an_interval_counts_when_it_is_over_and_for_one_interval(self):
-        self.load(100, 15)
-        self.clock.go(9.99)
-        self.assertEqual(self.controller.threshold("search"), 9.0)
-        self.clock.go(0.02)
-        self.assertEqual(self.controller.threshold("search"), 1.0)
-        self.assertEqual(self.controller.threshold("other"), 9.0)
-        self.clock.go(10)
-        self.assertEqual(self.controller.threshold("search"), 9.0, "nobody came")
-
-    def test_several_intervals_without_traffic_reset(self):
-        self.load(100, 100)
-        self.clock.go(25)
-        self.assertEqual(self.controller.threshold("search"), 9.0)
-        self.assertEqual(self.controller.stats()["search"].p, 0.0)
-
-    def test_more_cannot_be_lost_than_all(self):
-        self.load(3, 5)
-        self.clock.go(10)
-        self.assertEqual(self.controller.threshold("search"), 1.0)
-        self.assertEqual(self.controller.stats()["search"].p, 1.0)
 
     def test_a_signal_handler_may_ask_for_numbers_although_its_thread_holds_the_lock(self):
         """The handler runs between two steps of that thread.

@@ -1,4 +1,6 @@
-"""Tests of the lines to the stop daemon, and of what follows from its answers, with a fake daemon.
+"""Tests of leases and of the conversation with the stop daemon, with a fake daemon.
+
+The lines, and what follows from its answers: `test_conformance_leases.py`.
 """
 
 import os
@@ -8,7 +10,7 @@ import time
 import unittest
 
 import bywash
-from bywash import Class, Controller, OwnQuery, Query, Sentry, Taken, Terminated
+from bywash import Class, Controller, OwnQuery, Query, Sentry, Terminated
 from bywash.token import _current
 
 from .clock import Clock
@@ -63,34 +65,6 @@ class Case(unittest.TestCase):
 
 
 class Leases(Case):
-    def test_a_connection_is_leased_from_before_a_query_to_after_it(self):
-        with self.query():
-            self.assertEqual(self.daemon.lines(), [LEASE])
-        self.assertEqual((self.daemon.lines(), self.closed), ([RELEASE], []))
-        self.assertEqual(self.sentry.stats().leased, 1)
-
-    def test_a_lease_outlasts_the_latest_end_of_its_request_by_ten_seconds(self):
-        token = self.controller.begin("search", 5.0, "r1")
-        was = _current.set(token)
-        before = int((time.time() + 15) * 1000)
-        with self.query():
-            words, _, moment = self.daemon.next().partition(" not-after=")
-        _current.reset(was)
-        self.assertEqual(words, LEASE)
-        self.assertTrue(before <= int(moment) <= int((time.time() + 15) * 1000))
-
-    def test_nothing_is_leased_for_who_has_no_name_or_no_token_or_is_not_to_be_ended(self):
-        deferred, ended = self.begin(), self.begin()
-        deferred.cancel_termination()
-        ended.end()
-        for token in (None, self.controller.begin("search"), deferred, ended):
-            was = _current.set(token)
-            with self.query():
-                pass
-            _current.reset(was)
-        with self.query():
-            pass
-        self.assertEqual(self.daemon.lines(), [])
 
     def test_who_is_stopped_does_not_begin_and_his_request_is_over_for_the_daemons_reason(self):
         for reason in ("client_left", "deadline", "ran_too_long"):
@@ -114,30 +88,6 @@ class Leases(Case):
             ran = True
         self.assertTrue(ran)
         self.assertEqual(self.daemon.lines(), [LEASE])
-
-    def test_a_connection_that_another_has_too_is_closed(self):
-        self.answers(lease="ERR taken this connection has another lease: close it")
-        with self.assertRaises(Taken), self.query():
-            self.fail("it began")
-        self.assertEqual((self.closed, self.sentry.stats().taken, self.daemon.lines()), ([4711], 1, [LEASE]))
-
-    def test_any_other_answer_to_a_lease_lets_the_query_run_without(self):
-        self.answers(lease="ERR full there are too many leases")
-        with self.query():
-            pass
-        self.assertEqual((self.closed, self.sentry.stats().refused, self.daemon.lines()), ([], 1, [LEASE]))
-
-    def test_a_release_of_what_was_not_leased_any_more_is_one(self):
-        self.answers(release="ERR not_leased you have no such lease")
-        with self.query():
-            pass
-        self.assertEqual(self.closed, [])
-
-    def test_any_other_answer_to_a_release_closes_the_connection(self):
-        self.answers(release="ERR forbidden add this user to sentry.leases")
-        with self.query():
-            pass
-        self.assertEqual((self.closed, self.sentry.stats().spoiled), ([4711], 1))
 
     def test_a_cancelled_query_is_a_request_that_is_over_if_it_is(self):
         with self.assertRaises(Cancelled), self.query():
@@ -172,47 +122,14 @@ class Leases(Case):
         self.assertEqual(self.daemon.lines(), [])
 
 
-class Stops(Case):
-    def test_a_request_that_is_over_is_told_once_if_it_has_leased_anything(self):
-        with self.query():
-            pass
-        self.daemon.lines()
-        self.token.leave()
-        self.token.leave()
-        self.assertEqual(self.daemon.next(), "STOP r1 client_left scope=own")
-        self.begin().leave()
-        overdue = self.controller.begin("search", request="r2")
-        was = _current.set(overdue)
-        with self.query():
-            self.daemon.next()
-            self.clock.go(9)
-            with self.assertRaises(Terminated):
-                bywash.checkpoint()
-            self.assertEqual(self.daemon.next(), "STOP r2 ran_too_long scope=own")
-        _current.reset(was)
-        self.assertEqual(self.daemon.lines(), ["RELEASE r2 shop 4711"])
-        self.until(lambda: self.sentry.stats().stops == 2)
-
-    def test_who_has_ended_or_defers_stops_nothing(self):
-        for end in ("end", "cancel_termination"):
-            token = self.begin()
-            with self.query():
-                pass
-            getattr(token, end)()
-            token.leave()
-        self.assertEqual(self.daemon.lines(), [LEASE, RELEASE] * 2)
-
-
 class Without(Case):
-    def test_without_a_daemon_everything_works(self):
+    def test_without_a_daemon_a_cancelled_query_is_the_drivers_error(self):
         self.daemon.die()
-        for _ in range(3):
-            with self.query():
-                pass
         with self.assertRaises(Cancelled), self.query():
             raise Cancelled
         self.token.leave()
-        self.assertEqual((self.closed, self.sentry.stats().unreachable), ([], 4))
+        self.assertEqual((self.closed, self.sentry.stats().unreachable), ([], 1))
+
 
     def test_it_is_looked_for_again_after_two_hundred_milliseconds(self):
         self.daemon.die()
@@ -256,13 +173,6 @@ class Without(Case):
         with self.query():
             pass
         self.assertEqual(self.daemon.lines(), [LEASE], "nobody waits again at once")
-
-    def test_a_release_that_is_not_answered_closes_the_connection(self):
-        self.sentry = self.talk()
-        self.answers(release=None)
-        with self.query():
-            pass
-        self.assertEqual(self.closed, [4711])
 
     def test_what_is_no_answer_ends_the_conversation(self):
         for answer in ("HELLO", "STOPPED bored", "OK\nx", "OK\n99 OK", "OK\n0 ERR malformed a line", "O" * 2000):

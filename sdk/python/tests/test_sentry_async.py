@@ -1,19 +1,17 @@
-"""Tests of coroutines that talk to the stop daemon, and of the names of requests in the middleware.
-"""
+"""Tests of coroutines that talk to the stop daemon, and of requests in the middleware that do."""
 
 import asyncio
 import threading
 import unittest
 
 import bywash
-from bywash import Class, Controller, Query, Sentry, TerminateAsgi, TerminateWsgi, current, outgoing
+from bywash import Class, Controller, Query, Sentry, TerminateAsgi, outgoing
 from bywash.token import _current
 
 from .clock import Clock
 from .daemon import PATIENCE, Daemon
 
 LEASE, RELEASE = "LEASE r1 shop 4711", "RELEASE r1 shop 4711"
-TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 
 class Case(unittest.IsolatedAsyncioTestCase):
@@ -155,65 +153,16 @@ class Coroutines(Case):
         self.assertEqual(sorted(self.closed), list(range(50)), "each may have been granted")
 
 
-class Names(Case):
-    async def asgi(self, *headers, **settings):
-        """Return what a handler knows about its request."""
-        seen = []
-
-        async def app(scope, receive, send):
-            seen.append((current().request, outgoing()))
-
-        scope = {"type": "http", "method": "GET", "path": "/", "headers": list(headers)}
-        middleware = TerminateAsgi(app, self.controller, "search", **settings)
-        await middleware(scope, asyncio.Event().wait, None)
-        return seen[0]
-
-    def is_made(self, name):
-        """Check that the middleware has made this name.
-
-        The name is like mod_bywash_sentry's: the daemon accepts it.
-        """
-        self.assertRegex(name, "^[0-9a-f]{16}$")
-        return name
-
-    async def test_a_request_is_called_as_its_gateway_calls_it_or_gets_a_name(self):
-        made = set()
-        name = b"5f1c9a7e.A_b:c-" + b"x" * 113
-        self.assertEqual((await self.asgi((b"bywash-request", name)))[0], name.decode())
-        for values in ([], [b""], [b"a b"], [b"a/b"], [b"x" * 129], [b"a", b"a"], [b"a\n"], [b"\xe4"]):
-            seen = await self.asgi(*[(b"bywash-request", value) for value in values])
-            made.add(self.is_made(seen[0]))
-        self.assertEqual(len(made), 8)
-
-    async def test_a_name_is_not_taken_where_it_is_not_trusted(self):
-        seen = await self.asgi((b"bywash-request", b"r1"), (b"traceparent", TRACE.encode()), trust_request=False)
-        name = self.is_made(seen[0])
-        self.assertEqual(seen[1], {"bywash-request": name, "traceparent": TRACE, "bywash-deadline": "9000"})
-
-    async def test_what_is_passed_on_is_as_it_came_with_what_is_left(self):
-        head = [(b"bywash-request", b"r1"), (b"traceparent", TRACE.encode())]
-        head += [(b"tracestate", b"a=1"), (b"tracestate", b"b=2"), (b"bywash-deadline", b"1500")]
-        expected = {"bywash-request": "r1", "traceparent": TRACE, "tracestate": "a=1,b=2", "bywash-deadline": "1500"}
-        self.assertEqual(await self.asgi(*head), ("r1", expected))
-        name, fields = await self.asgi((b"tracestate", b"a=1"))
-        self.assertEqual(fields, {"bywash-request": name, "bywash-deadline": "9000"})
-        self.assertEqual(self.token.outgoing(), {}, "no time ends it")
+class Requests(Case):
+    async def test_without_a_time_or_a_request_nothing_is_passed_on(self):
+        self.assertEqual(self.token.outgoing(), {}, "no time ends it, and it came without a trace")
         _current.set(None)
         self.assertEqual(outgoing(), {})
 
-    def test_wsgi_does_the_same(self):
-        seen = []
 
-        def app(environ, start_response):
-            seen.append((current().request, outgoing()))
-            return []
-
-        environ = {"REQUEST_METHOD": "GET", "HTTP_BYWASH_REQUEST": "r1", "HTTP_TRACEPARENT": TRACE}
-        list(TerminateWsgi(app, self.controller, "search")(dict(environ), None))
-        list(TerminateWsgi(app, self.controller, "search", trust_request=False)(environ, None))
-        fields = {"traceparent": TRACE, "bywash-deadline": "9000"}
-        name = self.is_made(seen[1][0])
-        self.assertEqual(seen, [("r1", {"bywash-request": "r1", **fields}), (name, {"bywash-request": name, **fields})])
+    def test_what_is_no_connection_is_refused(self):
+        with self.assertRaisesRegex(bywash.SettingError, "NoneType is not a connection of psycopg"):
+            bywash.leased(None, self.sentry, "shop")
 
     async def test_a_client_who_leaves_stops_what_his_request_has_leased(self):
         async def app(scope, receive, send):
@@ -232,14 +181,6 @@ class Names(Case):
         left.set()
         await asyncio.wait_for(asking, PATIENCE)
         self.assertEqual(self.daemon.lines(), ["STOP r2 client_left scope=own", "RELEASE r2 shop 4711"])
-
-    def test_a_name_of_a_database_that_can_be_none_is_refused(self):
-        for name in ("", "a b", "x" * 33, "self"):
-            with self.assertRaisesRegex(bywash.SettingError, "database is"):
-                bywash.leased(None, self.sentry, name)
-        with self.assertRaisesRegex(bywash.SettingError, "NoneType is not a connection of psycopg"):
-            bywash.leased(None, self.sentry, "shop")
-
 
 if __name__ == "__main__":
     unittest.main()

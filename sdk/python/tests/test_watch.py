@@ -73,21 +73,6 @@ class Watched(Case):
             self.fail("it began")
         self.assertEqual([self.daemon.next() for _ in range(3)], [LEASE, STOP, RELEASE])
 
-    def test_a_stop_that_the_daemon_refuses_is_counted_as_that(self):
-        self.answers(stop="ERR forbidden add this user to sentry.leases")
-        with self.query():
-            pass
-        self.token.leave()
-        self.until(lambda: self.sentry.stats().refused == 1)
-        self.assertEqual(self.sentry.stats().stops, 0)
-
-    def test_a_release_while_something_is_still_aimed_at_it_closes_the_connection(self):
-        self.answers(release="ERR taken this connection is being cancelled")
-        with self.query():
-            pass
-        self.assertEqual((self.closed, self.sentry.stats().spoiled), ([4711], 1))
-
-
 class Abandoned(AsyncCase):
     async def cancelled_within(self, leave):
         """Return the seconds from the end of the request to the release."""

@@ -8,7 +8,7 @@
 //! could not be parsed. From then on no line is answered, and all leases of the conversation have
 //! ended.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
 use bywash_lease::{Answer, Message, OWN, Order};
@@ -48,11 +48,11 @@ pub(crate) enum Silence {
     Unanswered,
 }
 
-/// Starts a conversation. `refused` is called for each stop that the daemon refuses, because no
-/// caller waits for the answer to a stop.
+/// Starts a conversation. `stopped` is called for each answer to a stop, with whether the daemon has
+/// agreed, because no caller waits for it.
 pub(super) fn converse(
     stream: UnixStream,
-    refused: impl Fn() + Send + Sync + 'static,
+    stopped: impl Fn(bool) + Send + Sync + 'static,
 ) -> Conversation {
     let (lines, said) = mpsc::unbounded_channel();
     let speaker = Speaker {
@@ -60,7 +60,8 @@ pub(super) fn converse(
         number: 0,
         waiting: HashMap::new(),
         own: HashMap::new(),
-        refused: Box::new(refused),
+        stops: HashSet::new(),
+        stopped: Box::new(stopped),
     };
     let task = tokio::spawn(speaker.run(stream)).abort_handle();
     Conversation { lines, task }
@@ -71,10 +72,9 @@ impl Conversation {
         self.lines.is_closed()
     }
 
-    /// Submits a line without waiting for its answer. Returns whether the conversation still
-    /// accepts lines.
-    pub(crate) fn say(&self, order: Order) -> bool {
-        self.lines.send(Line { order, answered: None, told: None }).is_ok()
+    /// Submits a line without waiting for its answer. If the conversation is over, nothing is sent.
+    pub(crate) fn say(&self, order: Order) {
+        let _ = self.lines.send(Line { order, answered: None, told: None });
     }
 
     pub(crate) async fn ask(
@@ -99,7 +99,9 @@ struct Speaker {
     waiting: HashMap<u64, oneshot::Sender<Answer>>,
     /// Keyed by the number of the lease.
     own: HashMap<u64, oneshot::Sender<Reason>>,
-    refused: Box<dyn Fn() + Send + Sync>,
+    /// The numbers of the stops that are not answered yet.
+    stops: HashSet<u64>,
+    stopped: Box<dyn Fn(bool) + Send + Sync>,
 }
 
 impl Speaker {
@@ -136,7 +138,10 @@ impl Speaker {
             Order::Release { database, connection, .. } if database.as_str() == OWN => {
                 self.own.remove(connection);
             }
-            Order::Release { .. } | Order::Stop { .. } => {}
+            Order::Release { .. } => {}
+            Order::Stop { .. } => {
+                self.stops.insert(number);
+            }
         }
         writeln!(text, "{}", Message { number, order }).expect("a string takes any text");
     }
@@ -156,8 +161,8 @@ impl Speaker {
             Answer::Done | Answer::Stopped(_) | Answer::Cancelled { .. } | Answer::Refused(..) => {
                 if let Some(answered) = self.waiting.remove(&number) {
                     let _ = answered.send(answer);
-                } else if let Answer::Refused(..) = answer {
-                    (self.refused)();
+                } else if self.stops.remove(&number) {
+                    (self.stopped)(!matches!(answer, Answer::Refused(..)));
                 }
             }
         }

@@ -45,7 +45,7 @@ pub struct SentryStats {
     /// Connections that were closed because a cancellation may be aimed at them, or because they
     /// were not released.
     pub closed: u64,
-    /// Requests that the SDK told the daemon to stop.
+    /// Requests that the daemon has agreed to stop.
     pub stops: u64,
 }
 
@@ -116,8 +116,15 @@ impl Sentry {
         }
         let connected = timeout(ANSWER_WITHIN, UnixStream::connect(&self.0.socket)).await;
         let stats = Arc::clone(&self.0.stats);
-        let refused = move || stats.lock().refused += 1;
-        let begun = connected.ok().and_then(Result::ok).map(|stream| converse(stream, refused));
+        let stopped = move |is_agreed: bool| {
+            let mut stats = stats.lock();
+            if is_agreed {
+                stats.stops += 1;
+            } else {
+                stats.refused += 1;
+            }
+        };
+        let begun = connected.ok().and_then(Result::ok).map(|stream| converse(stream, stopped));
         let mut current = self.0.current.lock();
         current.conversation.clone_from(&begun);
         if begun.is_none() {
@@ -135,15 +142,13 @@ impl Sentry {
             return;
         };
         let (request, reason) = (request.clone(), reason.in_line());
-        if talk.say(Order::Stop {
+        talk.say(Order::Stop {
             request,
             reason,
             scope: Scope::Own,
             not_after: None,
             traceparent: None,
-        }) {
-            self.count(|stats| &mut stats.stops);
-        }
+        });
     }
 }
 

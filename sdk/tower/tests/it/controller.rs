@@ -1,5 +1,4 @@
-//! The controller's laws. The formula is the engine's, so these tests check that the engine gets
-//! the right events.
+//! The thresholds and the settings. `conformance/steps.rs` tests the laws of the controller.
 
 use std::fs;
 use std::path::Path;
@@ -28,36 +27,6 @@ fn every_golden_threshold_is_the_engines() {
         let is = search.class.threshold().as_nanos() as f64;
         assert!((is - expected).abs() < 1000.0, "{row:?}: {is}");
     }
-}
-
-#[test]
-fn an_interval_counts_when_it_is_over_and_for_one_interval() {
-    let search = Search::new();
-    search.load(100, 15);
-    search.goes(Duration::from_nanos(9_999_999_999));
-    assert_eq!(search.class.threshold(), secs(9));
-    search.goes(Duration::from_nanos(1));
-    assert_eq!(search.class.threshold(), secs(1));
-    assert_eq!(search.controller.stats()["other"].threshold, secs(9));
-    search.goes(secs(10));
-    assert_eq!(search.class.threshold(), secs(9), "nobody came");
-}
-
-#[test]
-fn several_intervals_without_traffic_reset() {
-    let search = Search::new();
-    search.load(100, 100);
-    search.goes(secs(25));
-    assert_eq!(search.class.threshold(), secs(9));
-}
-
-#[test]
-fn more_cannot_be_lost_than_all() {
-    let search = Search::new();
-    search.load(3, 5);
-    search.goes(secs(10));
-    assert_eq!(search.class.threshold(), secs(1));
-    assert_eq!((search.stats().arrived, search.stats().lost), (3, 5));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod admission;
+mod conformance;
 mod controller;
 mod databases;
 mod layer;

@@ -13,6 +13,8 @@ use http_body_util::Full;
 use tower_layer::Layer;
 use tower_service::Service;
 
+use crate::millis;
+
 use site::{Connection, End, Kind, Site, patiently};
 
 /// Runs a test with each database that is available.
@@ -116,6 +118,13 @@ fn a_future_that_is_dropped_with_its_client_leaves_no_query_and_no_connection() 
             1,
             "the daemon has done it, not the end of the connection"
         );
+        // The stop counts when it is answered, which may be a moment after the release.
+        patiently(async {
+            while site.sentry.stats().stops == 0 {
+                tokio::time::sleep(millis(1)).await;
+            }
+        })
+        .await;
         let stats = site.sentry.stats();
         assert_eq!((stats.stops, stats.closed), (1, 1));
     });

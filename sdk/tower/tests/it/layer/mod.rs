@@ -28,7 +28,7 @@ type Boxed<E> = Pin<Box<dyn Future<Output = Answer<E>> + Send>>;
 
 /// A service made of a function.
 #[derive(Clone)]
-struct Handler<F>(F);
+pub(crate) struct Handler<F>(pub(crate) F);
 
 impl<F, A, E> Service<Request<()>> for Handler<F>
 where
@@ -121,22 +121,6 @@ async fn a_long_handler_is_dropped_at_its_threshold_and_a_short_one_is_done() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_accepts_json_gets_a_problem() {
-    let site = Site::new(secs(1), secs(9));
-    let request = Request::builder().header("accept", "application/json").body(()).unwrap();
-    let response = site.run(request, |_| pending()).await.unwrap();
-    assert_eq!(response.headers()["content-type"], "application/problem+json");
-    let (_, body) = text(Ok(response)).await;
-    let problem: serde_json::Value = serde_json::from_str(&body).unwrap();
-    assert_eq!((&problem["status"], &problem["retry-after"]), (&504.into(), &10.into()));
-    assert_eq!(problem["reason"], "ran_too_long");
-    let request = Request::builder().header("accept", "application/json").header(HEADER, "0");
-    let (_, body) = text(site.run(request.body(()).unwrap(), |_| ok()).await).await;
-    let problem: serde_json::Value = serde_json::from_str(&body).unwrap();
-    assert_eq!((&problem["reason"], problem.get("retry-after")), (&"deadline".into(), None));
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_checkpoint_that_fails_becomes_the_answer() {
     let site = Site::new(secs(1), secs(9));
     let answer = site.run(get(), |request| async move {
@@ -207,18 +191,9 @@ async fn tiny_deadlines_end_their_own_requests_and_lower_no_threshold() {
     let response = site.run(with_deadline("0"), |_| ok()).await.unwrap();
     assert!(!response.headers().contains_key("retry-after"));
     assert_eq!(response.headers()["cache-control"], "no-store");
-    for nonsense in ["-1", "1.5", "0000000000", "x", "", "+1"] {
-        assert_eq!(text(site.run(with_deadline(nonsense), |_| ok()).await).await.0, StatusCode::OK);
-    }
-    let twice = Request::builder().header(HEADER, "0").header(HEADER, "0").body(()).unwrap();
-    assert_eq!(text(site.run(twice, |_| ok()).await).await.0, StatusCode::OK);
     assert_eq!((site.stats().deadline, site.stats().lost), (4, 0));
     sleep(secs(10)).await;
     assert_eq!(site.stats().threshold, secs(9));
-
-    let distrusting = site.layer.clone().distrust_deadline();
-    let answer = distrusting.layer(Handler(|_| ok())).call(with_deadline("0"));
-    assert_eq!(text(answer.await).await.0, StatusCode::OK);
 }
 
 #[tokio::test(start_paused = true)]
@@ -412,18 +387,4 @@ async fn of_two_layers_the_outer_one_decides() {
     let mut service = TerminateLayer::by(|_, _| None).layer(inside);
     assert_eq!(text(service.call(get()).await).await.0, StatusCode::GATEWAY_TIMEOUT);
     assert_eq!((outer.stats().arrived, inner.stats().lost), (1, 1));
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_answer_to_head_is_the_head_of_the_answer_to_get() {
-    let site = Site::new(secs(1), secs(9));
-    let get = site.run(get(), |_| pending()).await.unwrap();
-    let request = Request::head("/").body(()).unwrap();
-    let head = site.run(request, |_| pending()).await.unwrap();
-    assert_eq!(head.headers(), get.headers());
-    let ((_, body), (_, none)) = (text(Ok(get)).await, text(Ok(head.clone())).await);
-    assert_eq!(
-        (head.headers()["content-length"].as_bytes(), &*none),
-        (body.len().to_string().as_bytes(), "")
-    );
 }

@@ -1,0 +1,53 @@
+"""The vectors of `sdk/conformance`, which are the same for every language.
+
+`sdk/conformance/README.md` describes their format. A test that runs a vector states its `why`.
+"""
+
+import json
+import pathlib
+import re
+
+FOLDER = pathlib.Path(__file__).resolve().parents[2] / "conformance"
+
+
+def vectors(file, key):
+    """Return the vectors of a file that hold for this library."""
+    found = json.loads((FOLDER / file).read_text(encoding="utf-8"))[key]
+    assert found, f"{file} has no {key}"
+    return [vector for vector in found if "python" not in vector.get("except", {})]
+
+
+def is_made(name):
+    """Return whether the middleware has made this name, like mod_bywash_sentry."""
+    return re.fullmatch("[0-9a-f]{16}", name) is not None
+
+
+def flat(steps):
+    """Yield the steps, with repeated ones as often as they are repeated."""
+    for step in steps:
+        if step[0] == "repeat":
+            for _ in range(step[1]):
+                yield from flat(step[2])
+        else:
+            yield step
+
+
+class MicroClock:
+    """A clock of whole microseconds that a vector advances, in seconds.
+
+    Sums of seconds would not be exact.
+    """
+
+    def __init__(self):
+        self._microseconds = 0
+
+    def __call__(self):
+        return self._microseconds / 1e6
+
+    def go(self, milliseconds):
+        self._microseconds += round(milliseconds * 1000)
+
+
+def seconds(milliseconds):
+    """Return milliseconds as seconds, without a rounding error below a microsecond; None stays."""
+    return None if milliseconds is None else round(milliseconds * 1000) / 1e6

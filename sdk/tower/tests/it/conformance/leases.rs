@@ -1,0 +1,165 @@
+//! The transcripts of `leases.json`, with a fake daemon.
+
+use std::collections::HashMap;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bywash_tower::{LeaseError, Leased, Sentry, SentryStats};
+use serde_json::Value;
+use tokio::time::{sleep, timeout};
+
+use super::steps::Steps;
+use super::{flat, text, time, vectors, why};
+use crate::sentry::{Connection, Desk, End, lease};
+
+/// Longer than anything takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The state of one transcript.
+struct Transcript {
+    steps: Steps,
+    desk: Desk,
+    sentry: Sentry,
+    /// The leases by the names of their queries, and the ends of their connections.
+    queries: HashMap<String, (Leased<Connection>, End)>,
+    /// The number of lines that have been checked.
+    checked: usize,
+    /// The begin and the end of the last lease.
+    during: [SystemTime; 2],
+}
+
+/// Starts a daemon with the answers of a vector. It looks for the first two words of a line, then
+/// for the first.
+fn desk(vector: &Value) -> Desk {
+    let given = vector["answers"].as_object().into_iter().flatten();
+    let answers: HashMap<String, Option<&'static str>> = given
+        .map(|(words, answer)| {
+            let answer = answer.as_str().map(|text| -> &'static str { text.to_owned().leak() });
+            (words.clone(), answer)
+        })
+        .collect();
+    Desk::new(move |words| {
+        let both = answers.get(&format!("{} {}", words[0], words[1]));
+        match both.or_else(|| answers.get(words[0])) {
+            Some(answer) => answer.iter().copied().collect(),
+            None => vec!["N OK"],
+        }
+    })
+}
+
+impl Transcript {
+    fn new(vector: &Value) -> Self {
+        let desk = desk(vector);
+        let is_there = vector["daemon"].as_bool() != Some(false);
+        let sentry = if is_there { desk.sentry() } else { Sentry::at("/nowhere/at/all") };
+        let (steps, queries) = (Steps::new(), HashMap::new());
+        Self { steps, desk, sentry, queries, checked: 0, during: [UNIX_EPOCH; 2] }
+    }
+
+    async fn step(&mut self, step: &[Value]) {
+        let (name, args) = step.split_first().unwrap();
+        match (text(name), args) {
+            ("begin_nameless", [token]) => self.steps.begin_nameless(text(token)),
+            ("lease", [query, token, connection, outcome]) => {
+                let number = connection.as_u64().unwrap();
+                self.lease(text(query), text(token), number, text(outcome)).await;
+            }
+            ("release", [query, end]) => self.release(text(query), text(end)).await,
+            ("lines", [expected]) => self.has_heard(expected).await,
+            ("not_after", [expected]) => self.lasts(expected),
+            ("stats", [expected]) => self.has_stats(expected).await,
+            _ => self.steps.step(step),
+        }
+    }
+
+    async fn lease(&mut self, query: &str, token: &str, number: u64, outcome: &str) {
+        let token = self.steps.tokens[token][0].clone();
+        let begin = SystemTime::now();
+        let (leased, end) = lease(&self.sentry, &token, number).await;
+        self.during = [begin, SystemTime::now()];
+        match leased {
+            Ok(leased) => {
+                assert_eq!(outcome, "runs");
+                self.queries.insert(query.to_owned(), (leased, end));
+            }
+            Err(LeaseError::Taken) => assert_eq!((outcome, end.get()), ("taken", "closed")),
+            // No cancellation is aimed at the connection.
+            Err(LeaseError::Stopped(over)) => {
+                assert_eq!((outcome, end.get()), (over.reason.name(), "dropped"));
+            }
+        }
+    }
+
+    async fn release(&mut self, query: &str, expected: &str) {
+        let (leased, end) = self.queries.remove(query).unwrap();
+        let connection = leased.release().await;
+        let is = if connection.is_some() { "kept" } else { "closed" };
+        let ended = if connection.is_some() { "" } else { "closed" };
+        assert_eq!((is, end.get()), (expected, ended));
+    }
+
+    async fn has_heard(&mut self, expected: &Value) {
+        let expected: Vec<&str> = expected.as_array().unwrap().iter().map(text).collect();
+        let all = self.desk.hears(self.checked + expected.len());
+        let heard = timeout(PATIENCE, all).await.expect("the daemon reads them");
+        assert_eq!(heard[self.checked..], expected[..]);
+        self.checked = heard.len();
+    }
+
+    /// Checks the end of the last lease, which is so far from its begin.
+    fn lasts(&self, expected: &Value) {
+        let line = self.desk.last();
+        let moment = line.split_once(" not-after=").map(|(_, moment)| moment);
+        let Some(span) = time(expected) else {
+            assert_eq!(moment, None);
+            return;
+        };
+        let moment: u128 = moment.expect("the lease has an end").parse().unwrap();
+        let [from, to] =
+            self.during.map(|at| (at + span).duration_since(UNIX_EPOCH).unwrap().as_millis());
+        assert!((from - 1..=to + 1).contains(&moment), "{from} {moment} {to}");
+    }
+
+    /// Waits until the counts are the expected ones: 0 for one that is not named, and any for null.
+    /// Queries outside of a named request are not counted.
+    async fn has_stats(&self, expected: &Value) {
+        let wanted = |name: &str| expected.get(name).map_or(Some(0), Value::as_u64);
+        let holds = || {
+            let stats = self.sentry.stats();
+            let SentryStats { leased, stopped, taken, refused, unreachable, closed, stops } = stats;
+            [
+                ("leased", leased),
+                ("stopped", stopped),
+                ("taken", taken),
+                ("refused", refused),
+                ("unreachable", unreachable),
+                // A connection that another client has leased is closed as well.
+                ("spoiled", closed - taken),
+                ("stops", stops),
+            ]
+            .into_iter()
+            .all(|(name, count)| wanted(name).is_none_or(|wanted| wanted == count))
+        };
+        let until = async {
+            while !holds() {
+                sleep(Duration::from_millis(1)).await;
+            }
+        };
+        let is_so = timeout(PATIENCE, until).await.is_ok();
+        assert!(is_so, "{:?} is not {expected}", self.sentry.stats());
+    }
+}
+
+#[tokio::test]
+async fn transcripts() {
+    for vector in vectors("leases.json", "transcripts") {
+        // It is shown only if the test fails.
+        println!("{} {}", why(&vector), vector["answers"]);
+        let mut transcript = Transcript::new(&vector);
+        for step in flat(&vector["steps"]) {
+            transcript.step(step).await;
+        }
+        for (leased, _end) in transcript.queries.into_values() {
+            drop(leased.release().await);
+        }
+    }
+}
