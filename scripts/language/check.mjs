@@ -58,7 +58,7 @@ function git(...args) {
 // that have changed since the limits were written, or all.
 function recent(found) {
     const [written] = git('log', '-1', '--format=%H', '--', LIMITS);
-    const changed = written ? [...git('diff', '--name-only', written), ...git('ls-files', '--others')] : [];
+    const changed = written ? [...git('diff', '--name-only', written), ...git('ls-files', '--others', '--exclude-standard')] : [];
     const of = found.filter(({ path }) => changed.includes(path));
     return of.length ? of : found;
 }

@@ -17,7 +17,8 @@
 //! - `check.rs`, `init/`, `advise/`, `token_keys.rs`: the commands that read and write files.
 //! - `policy/`, `status.rs`, `elephants.rs`, `sessions.rs`, `requests.rs`, `console.rs`: the
 //!   commands that ask a running gateway.
-//! - `manual.rs`: the description of the command line for shells and for `man`.
+//! - `manual.rs`, `commands_page.rs`: the description of the command line for shells, for `man` and
+//!   for the reference.
 
 #[cfg(feature = "lab")]
 mod advise;

@@ -33,7 +33,7 @@ const RINGS: [(Span, usize); 3] = [
     (Span::from_secs(30 * 60), 48 + 1),
 ];
 
-/// This size is part of the crate's bounds.
+/// The size is part of the crate's bounds.
 const _: () = assert!(
     size_of::<ClassCounts>() + size_of::<[u32; BUCKETS]>() <= 960,
     "see the bounds in lib.rs"

@@ -10,7 +10,7 @@ pub(super) struct Sums {
     pub(super) outcomes: OutcomeCounts,
     useful_ms: u64,
     wasted_ms: u64,
-    /// In milliseconds, to one part in 16.
+    /// The median in milliseconds, accurate to one part in 16.
     pub(super) p50: Option<f32>,
     pub(super) p99: Option<f32>,
 }

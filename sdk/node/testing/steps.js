@@ -78,7 +78,7 @@ function passes (token, call, reason) {
   assert.deepEqual([token.signal.aborted, token.signal.reason.reason], [true, reason])
 }
 
-/** Compares milliseconds to a ten-thousandth; null is no time. */
+/** Compares milliseconds to a ten-thousandth; null stands for the absence of a time. */
 function isAbout (time, expected) {
   if (expected === null) assert.equal(time, Infinity)
   else assert.ok(Math.abs(time - expected) < 1e-4, `${time} is not ${expected}`)
