@@ -71,6 +71,7 @@ def once(way, visitors, processes, url, rho, chosen, seed):
     try:
         if way == "with":
             command = [play.BYWASH, "sentry", "--config", config]
+            socket(root).unlink(missing_ok=True)
             started.append(processes.start("stopd", command, socket(root).exists))
         gateway, front = play.bywash(processes, config)
         started.append(gateway)

@@ -2,7 +2,7 @@
 import { TextlintKernel } from '@textlint/kernel';
 import markdown from '@textlint/textlint-plugin-markdown';
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { lstatSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -66,7 +66,9 @@ function recent(found) {
 async function check(argument) {
     const found = [];
     for (const path of git('ls-files', '--cached', '--others', '--exclude-standard')) {
-        if (TEXTS.test(path) && existsSync(join(ROOT, path))) found.push(...(await findings(path)));
+        // A file may be deleted and not yet committed. A folder may be another repository.
+        const isFile = lstatSync(join(ROOT, path), { throwIfNoEntry: false })?.isFile();
+        if (isFile && TEXTS.test(path)) found.push(...(await findings(path)));
     }
     const limits = JSON.parse(readFileSync(LIMITS, 'utf8'));
     const texts = found.filter(({ kind }) => kind !== 'comments');

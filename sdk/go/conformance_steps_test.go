@@ -176,7 +176,7 @@ func (w *walker) hasStats(expected map[string]any) {
 }
 
 type sequence struct {
-	Why   string
+	anyVector
 	Steps []any
 }
 
@@ -193,7 +193,7 @@ func TestSequencesAreThoseOfTheKit(t *testing.T) {
 }
 
 type transcript struct {
-	Why     string
+	anyVector
 	Answers map[string]*string
 	Daemon  *bool
 	Steps   []any
@@ -322,12 +322,14 @@ func (l *leases) lasts(expected any) {
 // null.
 func (l *leases) hasStats(expected map[string]any) {
 	l.t.Helper()
+	known := l.counts()
+	for name := range expected {
+		if _, isOne := known[name]; !isOne {
+			l.t.Fatal("no count is called", name)
+		}
+	}
 	until(l.t, func() bool {
-		stats := l.sentry.Stats()
-		for name, number := range map[string]uint64{
-			"leased": stats.Leased, "stopped": stats.Stopped, "taken": stats.Taken, "refused": stats.Refused,
-			"unnamed": stats.Unnamed, "unreachable": stats.Unreachable, "spoiled": stats.Doubtful, "stops": stats.Stops,
-		} {
+		for name, number := range l.counts() {
 			value, isNamed := expected[name]
 			wanted, isNumber := value.(float64)
 			if (isNumber || !isNamed) && float64(number) != wanted {
@@ -336,6 +338,14 @@ func (l *leases) hasStats(expected map[string]any) {
 		}
 		return true
 	})
+}
+
+func (l *leases) counts() map[string]uint64 {
+	stats := l.sentry.Stats()
+	return map[string]uint64{
+		"leased": stats.Leased, "stopped": stats.Stopped, "taken": stats.Taken, "refused": stats.Refused,
+		"unnamed": stats.Unnamed, "unreachable": stats.Unreachable, "spoiled": stats.Doubtful, "stops": stats.Stops,
+	}
 }
 
 func TestTranscriptsAreThoseOfTheKit(t *testing.T) {

@@ -4,6 +4,7 @@ package bywash
 // answers and texts. Its README.md describes their format.
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -11,31 +12,58 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 )
 
-// vectors returns the vectors of a file that hold for this library.
+// listsOf has the lists of each file.
+var listsOf = map[string][]string{
+	"names.json":      {"requests", "databases"},
+	"deadlines.json":  {"requests"},
+	"outgoing.json":   {"requests"},
+	"answers.json":    {"answers"},
+	"statements.json": {"statements"},
+	"controller.json": {"sequences"},
+	"leases.json":     {"transcripts"},
+}
+
+// anyVector has the fields that each vector may have.
+type anyVector struct {
+	Why, Source string
+	Except      map[string]string
+	InMemory    bool `json:"in_memory"`
+}
+
+// vectors returns the vectors of a file that hold for this library. It fails on unknown fields.
 func vectors[T any](t *testing.T, file, key string) []T {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("../conformance", file))
 	must(t, err)
 	var groups map[string]json.RawMessage
 	must(t, json.Unmarshal(text, &groups))
+	for name := range groups {
+		if name != "about" && !slices.Contains(listsOf[file], name) {
+			t.Fatalf("%s has an unknown list %s", file, name)
+		}
+	}
 	var all []json.RawMessage
 	must(t, json.Unmarshal(groups[key], &all))
 	var found []T
 	for _, one := range all {
+		var vector T
+		decoder := json.NewDecoder(bytes.NewReader(one))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(&vector); err != nil {
+			t.Fatalf("%s: %v in %s", file, err, one)
+		}
 		var exceptions struct{ Except map[string]string }
 		must(t, json.Unmarshal(one, &exceptions))
-		if _, isOne := exceptions.Except["go"]; isOne {
-			continue
+		if _, isOne := exceptions.Except["go"]; !isOne {
+			found = append(found, vector)
 		}
-		var vector T
-		must(t, json.Unmarshal(one, &vector))
-		found = append(found, vector)
 	}
 	if len(found) == 0 {
 		t.Fatalf("%s has no %s", file, key)
@@ -79,7 +107,7 @@ func each(field string, values []string) [][2]string {
 }
 
 type nameVector struct {
-	Why         string
+	anyVector
 	Values      []string
 	Name        *string
 	TrustsNames *bool `json:"trusts_names"`
@@ -111,8 +139,9 @@ func TestNamesOfRequestsAreThoseOfTheKit(t *testing.T) {
 }
 
 type databaseVector struct {
-	Why, Name string
-	IsValid   bool `json:"is_valid"`
+	anyVector
+	Name    string
+	IsValid bool `json:"is_valid"`
 }
 
 func TestNamesOfDatabasesAreThoseOfTheKit(t *testing.T) {
@@ -124,7 +153,7 @@ func TestNamesOfDatabasesAreThoseOfTheKit(t *testing.T) {
 }
 
 type deadlineVector struct {
-	Why             string
+	anyVector
 	Values          []string
 	LeftMs          float64 `json:"left_ms"`
 	TrustsDeadlines *bool   `json:"trusts_deadlines"`
@@ -154,7 +183,7 @@ func TestDeadlinesAreThoseOfTheKit(t *testing.T) {
 }
 
 type outgoingVector struct {
-	Why         string
+	anyVector
 	Fields      [][2]string
 	AfterMs     float64 `json:"after_ms"`
 	Settles     bool
@@ -196,7 +225,7 @@ func TestWhatIsPassedOnIsThatOfTheKit(t *testing.T) {
 }
 
 type answerVector struct {
-	Why          string
+	anyVector
 	Reason       Reason
 	RetryAfterMs float64 `json:"retry_after_ms"`
 	Method       string
@@ -262,7 +291,8 @@ func TestAnswersAreThoseOfTheKit(t *testing.T) {
 }
 
 type statementVector struct {
-	Why, Text string
+	anyVector
+	Text      string
 	IsControl bool `json:"is_control"`
 }
 

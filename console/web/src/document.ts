@@ -1,6 +1,7 @@
 // A document of the API on a page. It is fetched when the page opens, and again when its revision
-// changes or its interval has passed, but never while the page is hidden. When a page is opened
-// again, the last value is shown at once.
+// changes or its interval has passed, but never while the page is hidden. A fetch for an interval
+// begins only when the one before has ended. When a page is opened again, the last value is shown
+// at once.
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { address, closed, get, type Getter, Refused } from './client';
 import { use } from './signal';
@@ -14,7 +15,9 @@ export interface Document<T> {
 }
 
 const MOST_KEPT = 64;
-const kept = new Map<string, { value: unknown; at: number }>();
+const kept = new Map<string, { value: unknown; at: number; number: number }>();
+/** The number of fetches that have begun. A fetch with a larger number began later. */
+let fetches = 0;
 
 interface Wanted {
     filled?: Record<string, string | number>;
@@ -39,8 +42,9 @@ export function useDocument<P extends Getter>(
     const shut = use(closed);
     const reload = useCallback(
         async (signal?: AbortSignal) => {
+            const number = ++fetches;
             try {
-                remember(at, await get(path, filled, query, signal));
+                remember(at, await get(path, filled, query, signal), number);
                 problem.current = undefined;
             } catch (error) {
                 if (signal?.aborted) return;
@@ -53,8 +57,17 @@ export function useDocument<P extends Getter>(
     useEffect(() => {
         if (skip || shut) return;
         const stop = new AbortController();
-        const ask = (): void => void (document.hidden || reload(stop.signal));
-        ask();
+        let isAsking = false;
+        const ask = async (): Promise<void> => {
+            if (document.hidden || isAsking) return;
+            isAsking = true;
+            try {
+                await reload(stop.signal);
+            } finally {
+                isAsking = false;
+            }
+        };
+        void ask();
         const timer = every === undefined ? undefined : setInterval(ask, every);
         document.addEventListener('visibilitychange', ask);
         return () => {
@@ -72,9 +85,11 @@ export function useDocument<P extends Getter>(
     };
 }
 
-function remember(at: string, value: unknown): void {
+/** Keeps a value, unless that of a later fetch is already there. */
+function remember(at: string, value: unknown, number: number): void {
+    if ((kept.get(at)?.number ?? 0) > number) return;
     kept.delete(at);
-    kept.set(at, { value, at: Date.now() });
+    kept.set(at, { value, at: Date.now(), number });
     const [oldest] = kept.keys();
     if (kept.size > MOST_KEPT && oldest !== undefined) kept.delete(oldest);
 }

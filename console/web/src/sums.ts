@@ -1,5 +1,6 @@
 // Sums over a window: the counts of its rows added up, or the sums of a class as the gateway
 // returns them, with its response times.
+import { lasting } from './format';
 import type { ClassRows, Rows } from './rows';
 import { OUTCOME_NAMES, SHADOW_NAMES } from './rows';
 import type { OutcomeName, ShadowName, WindowSums } from './shapes';
@@ -33,6 +34,18 @@ export const WINDOW_TEXT: Record<WindowName, string> = {
 export const windowNamed = (name: string | undefined): WindowName =>
     name !== undefined && name in WINDOWS ? (name as WindowName) : '60s';
 
+/**
+ * Returns the words about the real length of a window, if it differs from the nominal length by more
+ * than a second. It is shorter if the gateway has not run for that long. It is longer if the last
+ * reading that is old enough is older than the window.
+ */
+export function realLength(window: WindowName, seconds: number | undefined): string {
+    if (seconds === undefined) return '';
+    const longer = seconds - WINDOWS[window];
+    if (longer < -1) return ` (${lasting(seconds * 1000)} so far)`;
+    return longer > 1 ? ` (${lasting(longer * 1000)} longer)` : '';
+}
+
 const named = <N extends string>(names: readonly N[], value: (name: N) => number): Record<N, number> =>
     Object.fromEntries(names.map(name => [name, value(name)])) as Record<N, number>;
 
@@ -59,7 +72,10 @@ export interface ClassSums extends Outcomes {
     p99: number | undefined;
 }
 
-/** Returns the sums of a class. They are zero if no request of it ended. */
+/**
+ * Returns the sums of a class. They are zero if no request of it ended. Without an answer of the
+ * gateway the window has no length.
+ */
 export function classSums(window: WindowSums | undefined, name: string): ClassSums {
     const of = window?.classes.find(one => one.name === name);
     const outcomes = of?.outcomes ?? named(OUTCOME_NAMES, () => 0);
@@ -82,5 +98,6 @@ export const usefulShare = (sums: Sums): number | undefined => {
 export const shareOf = (sums: Outcomes, names: readonly OutcomeName[]): number | undefined =>
     sums.ended > 0 ? names.reduce((sum, name) => sum + sums.outcomes[name], 0) / sums.ended : undefined;
 
-export const each = (sums: Outcomes, names: readonly OutcomeName[]): number =>
-    sums.seconds > 0 ? names.reduce((sum, name) => sum + sums.outcomes[name], 0) / sums.seconds : 0;
+/** Returns how many requests with one of these outcomes ended per second. */
+export const each = (sums: Outcomes, names: readonly OutcomeName[]): number | undefined =>
+    sums.seconds > 0 ? names.reduce((sum, name) => sum + sums.outcomes[name], 0) / sums.seconds : undefined;

@@ -4,7 +4,7 @@ import { buckets } from '../src/buckets';
 import { Rows } from '../src/rows';
 import { savedBy, savedByAll } from '../src/saved/estimate';
 import type { WindowSums } from '../src/shapes';
-import { classSums, each, shareOf, sums, usefulShare } from '../src/sums';
+import { classSums, each, realLength, shareOf, sums, usefulShare } from '../src/sums';
 import { columns, range } from './columns';
 
 const rows = new Rows(10);
@@ -52,7 +52,19 @@ test('a class has the sums that the gateway returns, and zeros if it is not amon
     assert.equal(shareOf(classSums(window, 'a'), ['served']), 0.75);
     const silent = classSums(window, 'b');
     assert.deepEqual([silent.seconds, silent.ended, silent.p50], [10, 0, undefined]);
-    assert.equal(each(classSums(undefined, 'a'), ['served']), 0);
+    assert.equal(each(silent, ['served']), 0);
+});
+
+test('before the gateway has answered no rate and no share of a class is known', () => {
+    const unknown = classSums(undefined, 'a');
+    assert.equal(each(unknown, ['served']), undefined);
+    assert.equal(shareOf(unknown, ['served']), undefined);
+});
+
+test('the real length of a window is told if it differs by more than a second', () => {
+    const told = (seconds: number | undefined) => realLength('15m', seconds).replaceAll('\u2009', ' ');
+    assert.deepEqual([undefined, 899.5, 900.8].map(told), ['', '', '']);
+    assert.deepEqual([30, 915].map(told), [' (30 s so far)', ' (15 s longer)']);
 });
 
 test('work that was not begun is what never ran, times the mean of its class', () => {

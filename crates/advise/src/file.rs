@@ -15,7 +15,7 @@ use crate::patience::PatienceSetting;
 use crate::role::Role;
 use crate::tally::Answers;
 
-/// Facts for the file that no log contains.
+/// Facts for the file that the advice does not have.
 #[derive(Clone, Copy, Debug)]
 pub struct Around<'a> {
     /// The name of the log.

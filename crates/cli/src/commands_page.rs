@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use clap::builder::PossibleValue;
 use clap::{Arg, Command, CommandFactory};
 
 use crate::args::Args;
@@ -72,8 +73,10 @@ fn add(command: &Command, page: &mut String) {
         page.push_str("\n| argument or option | default | purpose |\n|---|---|---|\n");
     }
     for argument in arguments {
-        let (spelled, default) = (spelled(argument), default(argument));
-        let _ = writeln!(page, "| `{spelled}` | {default} | {} |", purpose(argument));
+        let (purpose, told) = purpose(argument);
+        let default = default(argument).or(told).unwrap_or_default();
+        let spelled = spelled(argument).replace('|', "\\|");
+        let _ = writeln!(page, "| `{spelled}` | {default} | {purpose} |");
     }
     if let Some(after) = command.get_after_help() {
         page.push('\n');
@@ -87,8 +90,11 @@ fn spelled(argument: &Arg) -> String {
     if argument.get_action().takes_values() {
         let names = argument.get_value_names().unwrap_or_default();
         value = names.join(" ");
+        let most = argument.get_num_args().map_or(1, |range| range.max_values());
         if argument.get_value_delimiter().is_some() {
             value.push_str(",…");
+        } else if argument.is_positional() && most > 1 {
+            value.push('…');
         }
     }
     let short = argument.get_short().map(|short| format!("-{short}"));
@@ -97,34 +103,40 @@ fn spelled(argument: &Arg) -> String {
     [option, value].iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join(" ")
 }
 
-fn default(argument: &Arg) -> String {
+/// Returns the default value that the parser fills in.
+fn default(argument: &Arg) -> Option<String> {
     if argument.is_required_set() {
-        return "required".into();
+        return Some("required".into());
     }
     let values = argument.get_default_values().iter();
     let values = values.map(|value| format!("`{}`", value.to_string_lossy()));
-    if argument.get_action().takes_values() {
-        values.collect::<Vec<_>>().join(", ")
-    } else {
-        String::new()
-    }
+    let values = values.collect::<Vec<_>>().join(", ");
+    (argument.get_action().takes_values() && !values.is_empty()).then_some(values)
 }
 
-fn purpose(argument: &Arg) -> String {
+/// Returns the purpose, and the default value that its text states as `[default: …]`.
+fn purpose(argument: &Arg) -> (String, Option<String>) {
     let help = argument.get_long_help().or_else(|| argument.get_help());
-    let mut text = help.map(|help| escaped(&help.to_string())).unwrap_or_default();
+    let text = help.map(|help| escaped(&help.to_string())).unwrap_or_default();
+    let (mut text, told) = match text.split_once(" [default: ") {
+        Some((text, told)) => (text.to_owned(), Some(told.trim_end_matches(']').to_owned())),
+        None => (text, None),
+    };
     if argument.get_action().takes_values() {
         let values = argument.get_possible_values();
         let values = values.iter().filter(|value| !value.is_hide_set());
-        let values: Vec<String> = values.map(|value| format!("`{}`", value.get_name())).collect();
-        if !values.is_empty() {
-            let _ = write!(text, ": {}", values.join(", "));
+        let values: Vec<&str> = values.map(PossibleValue::get_name).collect();
+        // A text that explains its values names them.
+        let is_explained = values.iter().all(|value| text.contains(&format!("{value}:")));
+        if !values.is_empty() && !is_explained {
+            let values = values.iter().map(|value| format!("`{value}`"));
+            let _ = write!(text, ": {}", values.collect::<Vec<_>>().join(", "));
         }
     }
     if let Some(variable) = argument.get_env() {
         let _ = write!(text, "; also by the variable `{}`", variable.to_string_lossy());
     }
-    text
+    (text, told)
 }
 
 /// Adds the text after a command's help. Indented lines are commands.
@@ -147,10 +159,15 @@ fn explain(text: &str, page: &mut String) {
     }
 }
 
-/// Returns text as one line that Markdown shows as it is, also within a table.
+/// Returns text as one line that Markdown shows as it is, also within a table. The path of a page
+/// becomes a link to it.
 fn escaped(text: &str) -> String {
     let line = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>();
-    line.join(" ").replace('|', "\\|").replace('<', "&lt;").replace('*', "\\*")
+    let line = line.join(" ").replace('|', "\\|").replace('<', "&lt;").replace('*', "\\*");
+    let Some((before, page)) = line.split_once("docs/how-to/") else { return line };
+    let Some(end) = page.find(".md") else { return line };
+    let (page, after) = page.split_at(end + ".md".len());
+    format!("{before}[docs/how-to/{page}](../how-to/{page}){after}")
 }
 
 #[cfg(test)]
@@ -166,6 +183,9 @@ mod tests {
             ("## `bywash elephants approve`", "| argument or option | default | purpose |"),
             ("## `bywash shaper`", "[`bywash shaper run`](#bywash-shaper-run)"),
             ("## `bywash completions`", "`bash`"),
+            ("## `bywash elephants approve`", "| `--rate N\\|none` |"),
+            ("## `bywash policy enforce`", "| `--by NAME` | the login name |"),
+            ("## `bywash bypass`", "off: decide again |"),
         ] {
             let from = page.find(section).unwrap_or_else(|| panic!("{section}: {page}"));
             let rest = &page[from + 3..];

@@ -1,6 +1,9 @@
-//! Reads an answer from a stream of tokio. If a future is dropped, no byte is lost.
+//! Reads an answer from a stream of tokio.
 //!
-//! Every error is one of the stream or of [`Answer::feed`].
+//! If a future of [`receive`] or [`head`] is dropped, no byte is lost: call it again with the same
+//! `answer`. A dropped future of [`whole`] may lose the head.
+//!
+//! All errors without a description are those of the stream or of [`Answer::feed`].
 
 use std::io::Result;
 
@@ -20,10 +23,15 @@ where
 }
 
 /// Reads the head. The beginning of the body may arrive with it.
+///
+/// # Errors
+/// [`ErrorKind::InvalidInput`](std::io::ErrorKind::InvalidInput) if the head of `answer` has
+/// already arrived.
 pub async fn head<S>(stream: &mut S, answer: &mut Answer) -> Result<Response>
 where
     S: AsyncRead + Unpin,
 {
+    answer.expect_no_head()?;
     loop {
         if let Some(head) = receive(stream, answer).await? {
             return Ok(head);
@@ -31,7 +39,12 @@ where
     }
 }
 
-/// Reads the whole answer. Returns its head; its body is in `answer`.
+/// Reads the whole answer. Returns its head; its body is in `answer`. Do not drop its future and
+/// read on, because the head may be lost.
+///
+/// # Errors
+/// [`ErrorKind::InvalidInput`](std::io::ErrorKind::InvalidInput) if the head of `answer` has
+/// already arrived.
 pub async fn whole<S>(stream: &mut S, answer: &mut Answer) -> Result<Response>
 where
     S: AsyncRead + Unpin,

@@ -1,6 +1,6 @@
 //! Reads an answer from a stream that blocks.
 //!
-//! Every error is one of the stream or of [`Answer::feed`].
+//! All errors without a description are those of the stream or of [`Answer::feed`].
 
 use std::io::{Read, Result};
 
@@ -16,7 +16,12 @@ pub fn receive(stream: &mut impl Read, answer: &mut Answer) -> Result<Option<Res
 }
 
 /// Reads the head. The beginning of the body may arrive with it.
+///
+/// # Errors
+/// [`ErrorKind::InvalidInput`](std::io::ErrorKind::InvalidInput) if the head of `answer` has
+/// already arrived.
 pub fn head(stream: &mut impl Read, answer: &mut Answer) -> Result<Response> {
+    answer.expect_no_head()?;
     loop {
         if let Some(head) = receive(stream, answer)? {
             return Ok(head);
@@ -25,6 +30,10 @@ pub fn head(stream: &mut impl Read, answer: &mut Answer) -> Result<Response> {
 }
 
 /// Reads the whole answer. Returns its head; its body is in `answer`.
+///
+/// # Errors
+/// [`ErrorKind::InvalidInput`](std::io::ErrorKind::InvalidInput) if the head of `answer` has
+/// already arrived.
 pub fn whole(stream: &mut impl Read, answer: &mut Answer) -> Result<Response> {
     let head = head(stream, answer)?;
     while !answer.has_ended() {

@@ -19,14 +19,17 @@ use std::io::{Error, ErrorKind, Result};
 use bywash_message::{
     Decoder, Fields, Framing, Head, Limits, ParseError, Part, Response, write_request,
 };
-use http::Method;
+use http::{Method, StatusCode};
 
-/// Returns the bytes of a request. `fields` must not contain a length; an empty body has none.
+/// The minimum for `limits.target` of an [`Answer`], in bytes: longer than the status line with any
+/// registered reason phrase.
+const STATUS_LINE: usize = 256;
+
+/// Returns the bytes of a request. `fields` must not contain a length. The request gets one unless
+/// it is a GET or a HEAD without a body (RFC 9110 §8.6).
 pub fn request(method: &Method, target: &str, fields: &Fields, body: &[u8]) -> Vec<u8> {
-    let framing = match body.len() {
-        0 => Framing::None,
-        length => Framing::Length(length as u64),
-    };
+    let has_length = !body.is_empty() || !matches!(*method, Method::GET | Method::HEAD);
+    let framing = if has_length { Framing::Length(body.len() as u64) } else { Framing::None };
     let mut bytes = Vec::new();
     write_request(&mut bytes, method, target, fields, framing);
     bytes.extend_from_slice(body);
@@ -42,6 +45,8 @@ pub struct Answer {
     /// The bytes that have arrived and are not used yet.
     input: Vec<u8>,
     search: Head,
+    /// The total bytes of the interim responses so far.
+    interim: usize,
     /// The decoder of the body; `None` until the head has arrived.
     decoder: Option<Decoder>,
     /// The body, as far as it has arrived. The caller may take bytes out at any time.
@@ -51,13 +56,20 @@ pub struct Answer {
 impl Answer {
     /// Creates an empty answer to a request with the method `asked`. `limits` bounds the head, and
     /// `longest` the bytes that [`body`](Self::body) holds at once.
+    ///
+    /// `limits.target` bounds the status line. A value below 256 counts as 256. `limits.bytes`
+    /// bounds the total size of the interim responses too.
     pub fn new(asked: Method, limits: Limits, longest: usize) -> Self {
+        let limits = Limits { target: limits.target.max(STATUS_LINE), ..limits };
         let (search, input, body) = (Head::default(), Vec::new(), Vec::new());
-        Self { asked, limits, longest, input, search, decoder: None, body }
+        Self { asked, limits, longest, input, search, interim: 0, decoder: None, body }
     }
 
     /// Takes the next bytes from the connection; no bytes mean that the connection has ended.
-    /// Returns the head if these bytes complete it. Interim responses (1xx) are skipped.
+    /// Returns the head if these bytes complete it.
+    ///
+    /// Interim responses (1xx) are skipped, except 101: the answer ends with its head, because the
+    /// connection changes to another protocol after it (RFC 9110 §15.2.2).
     ///
     /// # Errors
     /// [`ErrorKind::InvalidData`] if the bytes are not HTTP/1 or exceed a bound, and
@@ -82,15 +94,29 @@ impl Answer {
         self.decoder.as_ref().is_some_and(Decoder::is_ended)
     }
 
+    /// Fails if the head has already arrived. A reader of the head would wait for it for ever.
+    fn expect_no_head(&self) -> Result<()> {
+        if self.decoder.is_none() {
+            return Ok(());
+        }
+        let message = "the head of this answer has already arrived; use a new answer";
+        Err(Error::new(ErrorKind::InvalidInput, message))
+    }
+
     /// Parses the head, if all of it has arrived.
     fn head(&mut self) -> std::result::Result<Option<Response>, ParseError> {
         while let Some(end) = self.search.end(&self.input, &self.limits)? {
             let response = Response::parse(&self.input[..end], &self.asked, &self.limits)?;
             self.input.drain(..end);
             self.search = Head::default();
-            if !response.status.is_informational() {
+            let is_switch = response.status == StatusCode::SWITCHING_PROTOCOLS;
+            if is_switch || !response.status.is_informational() {
                 self.decoder = Some(Decoder::new(response.framing, &self.limits));
                 return Ok(Some(response));
+            }
+            self.interim += end;
+            if self.interim > self.limits.bytes {
+                return Err(ParseError::HeadTooLarge);
             }
         }
         Ok(None)
@@ -186,12 +212,72 @@ mod tests {
     }
 
     #[test]
-    fn a_request_has_a_length_if_it_has_a_body() {
+    fn interim_responses_are_bounded_together() {
+        let interim = "HTTP/1.1 100 Continue\r\n\r\n";
+        let last = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+        let fits = LIMITS.bytes / interim.len();
+        let feed = |count: usize| {
+            let text = interim.repeat(count) + last;
+            let mut answer = answer();
+            let heads = text.as_bytes().chunks(7).map(|part| answer.feed(part));
+            heads.collect::<Result<Vec<_>>>().map(|heads| heads.into_iter().flatten().count())
+        };
+        assert_eq!(feed(fits).unwrap(), 1);
+        assert_eq!(feed(fits + 1).unwrap_err().kind(), ErrorKind::InvalidData);
+    }
+
+    #[test]
+    fn an_answer_ends_with_the_head_of_a_change_of_protocol() {
+        let mut answer = answer();
+        let text = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n\x16\x03";
+        let head = answer.feed(text).unwrap().expect("it is whole");
+        assert_eq!(head.status, StatusCode::SWITCHING_PROTOCOLS);
+        assert!(answer.has_ended() && answer.body.is_empty());
+    }
+
+    #[test]
+    fn the_longest_registered_reason_phrase_is_within_every_limit() {
+        let text = "HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Length: 0\r\n\r\n";
+        for size in [1, text.len()] {
+            let mut answer = answer();
+            let parts = text.as_bytes().chunks(size);
+            let heads: Vec<_> = parts.filter_map(|part| answer.feed(part).unwrap()).collect();
+            assert_eq!(heads.len(), 1);
+            assert_eq!(heads[0].status, StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
+        }
+        let long = format!("HTTP/1.1 431 {}", "x".repeat(2 * STATUS_LINE));
+        assert_eq!(answer().feed(long.as_bytes()).unwrap_err().kind(), ErrorKind::InvalidData);
+    }
+
+    #[test]
+    fn a_head_is_read_once() {
+        let mut stream = &b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"[..];
+        let mut answer = answer();
+        blocking::head(&mut stream, &mut answer).unwrap();
+        for again in [blocking::head, blocking::whole] {
+            let error = again(&mut stream, &mut answer).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        }
+        assert_eq!(answer.body, b"hello");
+    }
+
+    #[test]
+    fn a_request_has_a_length_unless_it_is_a_get_or_a_head_without_a_body() {
         let mut fields = Fields::new();
         fields.push(b"Host", b"a");
-        let text =
-            |body: &[u8]| String::from_utf8(request(&Method::POST, "/b", &fields, body)).unwrap();
-        assert_eq!(text(b""), "POST /b HTTP/1.1\r\nHost: a\r\n\r\n");
-        assert_eq!(text(b"cd"), "POST /b HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\ncd");
+        for (method, body, length) in [
+            (Method::GET, "", None),
+            (Method::HEAD, "", None),
+            (Method::GET, "cd", Some(2)),
+            (Method::POST, "", Some(0)),
+            (Method::POST, "cd", Some(2)),
+            (Method::PUT, "", Some(0)),
+        ] {
+            let length = length.map(|length| format!("Content-Length: {length}\r\n"));
+            let length = length.unwrap_or_default();
+            let text = request(&method, "/b", &fields, body.as_bytes());
+            let expected = format!("{method} /b HTTP/1.1\r\nHost: a\r\n{length}\r\n{body}");
+            assert_eq!(String::from_utf8(text).unwrap(), expected);
+        }
     }
 }

@@ -54,9 +54,18 @@ pub fn post<T: DeserializeOwned>(
     path: &str,
     document: &impl Serialize,
 ) -> std::result::Result<T, Failure> {
+    post_with(&which.admin, token(which, by, true)?, path, document)
+}
+
+/// Sends a decision with `token`, which names its operator, and returns the gateway's answer.
+pub fn post_with<T: DeserializeOwned>(
+    admin: &AdminAddress,
+    token: Option<String>,
+    path: &str,
+    document: &impl Serialize,
+) -> std::result::Result<T, Failure> {
     let body = serde_json::to_string(document).map_err(Failure::running)?;
-    let token = token(which, by, true)?;
-    ask(&which.admin, &AdminRequest { method: Method::POST, path, token, body: Some(body) })
+    ask(admin, &AdminRequest { method: Method::POST, path, token, body: Some(body) })
 }
 
 /// Returns a short-lived token for one command.

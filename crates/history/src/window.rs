@@ -3,9 +3,10 @@
 //! A window is the difference between two readings, so its percentiles are those of the requests in
 //! it. Percentiles of its rows cannot be combined: rows have no counts by response time.
 //!
-//! `Snapshots` keeps the readings at which a window can begin: all of the last minute, one for every
-//! 30 s of the last 15 minutes, and one for every 30 minutes of the last day. A window begins at the
-//! last one that is old enough, or at the start of the process, and its sums have its real length.
+//! `Snapshots` keeps the readings at which a window can begin: all of the last minute, one for
+//! every 30 s of the last 15 minutes, and one for every 30 minutes of the last day. A window begins
+//! at the last one that is old enough, or at the start of the process, and its sums have its real
+//! length.
 
 use core::slice;
 use std::collections::VecDeque;
@@ -86,7 +87,8 @@ impl Window {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WindowSums {
     /// The length of the window in seconds. It is shorter than requested if the process has not
-    /// run for that long. It may be longer, by about 30 s (`15m`) or 30 minutes (`24h`).
+    /// run for that long. It may be longer by about 30 s (`15m`) or 30 minutes (`24h`). The gateway
+    /// reads its counts once a second. If a reading is late, any window may be longer by the delay.
     pub length_s: f64,
     /// All requests.
     pub all: Sums,

@@ -2,6 +2,8 @@
 
 use bywash_command::which::Which;
 use bywash_units::Span;
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -30,42 +32,52 @@ pub struct Top {
     /// Print a JSON document on each line
     #[arg(long)]
     pub(crate) json: bool,
-    /// Author of decisions (default: the login name)
+    /// Author of decisions [default: the login name]
     #[arg(long, value_name = "NAME")]
     pub(crate) by: Option<String>,
     #[command(flatten)]
     pub(crate) which: Which,
 }
 
-/// The time window of rates and shares.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+/// The time window of rates and shares: one of those of the history that the screen offers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Window {
-    #[value(name = "10s")]
     Ten,
-    #[value(name = "60s")]
     Minute,
-    #[value(name = "15m")]
     Quarter,
 }
 
+impl ValueEnum for Window {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::Ten, Self::Minute, Self::Quarter]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.value()))
+    }
+}
+
 impl Window {
-    pub(crate) const fn seconds(self) -> u32 {
+    /// Returns the window of the history.
+    const fn of(self) -> bywash_history::Window {
         match self {
-            Self::Ten => 10,
-            Self::Minute => 60,
-            Self::Quarter => 900,
+            Self::Ten => bywash_history::Window::TenSeconds,
+            Self::Minute => bywash_history::Window::Minute,
+            Self::Quarter => bywash_history::Window::QuarterHour,
         }
+    }
+
+    /// Returns the nominal length in seconds.
+    pub(crate) const fn seconds(self) -> u64 {
+        self.of().span().as_millis() / 1000
     }
 
     /// Returns the value of the option, which is that of `window` in the API too.
     pub(crate) const fn value(self) -> &'static str {
-        match self {
-            Self::Ten => "10s",
-            Self::Minute => "60s",
-            Self::Quarter => "15m",
-        }
+        self.of().name()
     }
 
+    /// Returns the name on the screen.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Ten => "10 s",

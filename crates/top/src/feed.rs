@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::ask::{ConfirmedDecision, Verb};
-use super::model::View;
+use super::tables::View;
 use crate::args::Window;
 
 const EVERY: Duration = Duration::from_secs(1);

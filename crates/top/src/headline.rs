@@ -49,13 +49,38 @@ fn window(model: &Model) -> String {
         rate(sums.per_second(sums.ended())),
         model.window.name(),
     );
-    // The gateway has started only recently, so the window is not full.
-    if sums.seconds + 1.0 < f64::from(model.window.seconds()) {
-        let _ = write!(words, " ({:.0} s yet)", sums.seconds);
+    let longer = sums.seconds - model.window.seconds() as f64;
+    if longer < -1.0 {
+        // The gateway has started only recently, so the window is not full.
+        let _ = write!(words, " ({:.0} s so far)", sums.seconds);
+    } else if longer > 1.0 {
+        // The last reading that is old enough is older than the window.
+        let _ = write!(words, " ({:.0} s)", sums.seconds);
     }
     words
 }
 
 fn with_unit(share: Option<f64>) -> String {
     if share.is_some() { percent(share) + "%" } else { NONE.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::model;
+
+    #[test]
+    fn the_real_length_is_shown_if_it_differs_by_more_than_a_second() {
+        let mut model = model();
+        for (length_s, end) in [
+            (30.0, "  last 60 s (30 s so far)"),
+            (59.5, "  last 60 s"),
+            (60.8, "  last 60 s"),
+            (75.0, "  last 60 s (75 s)"),
+        ] {
+            model.sums.length_s = length_s;
+            let words = window(&model);
+            assert!(words.ends_with(end), "{words}");
+        }
+    }
 }

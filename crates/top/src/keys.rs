@@ -2,7 +2,8 @@
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::model::{Step, View};
+use super::model::Step;
+use super::tables::View;
 
 /// A command of the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -25,6 +25,7 @@ mod rows;
 mod sample;
 mod screen;
 mod sums;
+mod tables;
 mod text_input;
 mod view;
 

@@ -10,35 +10,13 @@ use super::grid::{Grid, Sort};
 use super::lists::{self, Class};
 use super::rows::Rows;
 use super::sums::Sums;
+use super::tables::View;
 use crate::args::Window;
 
 /// The rows that a page key moves by.
 const PAGE: usize = 10;
 /// Seconds in a minute, for the rate of transactions.
 const MINUTE: f64 = 60.0;
-
-/// A table to look at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum View {
-    Classes,
-    Elephants,
-    Requests,
-    Decisions,
-}
-
-impl View {
-    pub(super) const ALL: [Self; 4] =
-        [Self::Classes, Self::Elephants, Self::Requests, Self::Decisions];
-
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Classes => "classes",
-            Self::Elephants => "elephants",
-            Self::Requests => "requests",
-            Self::Decisions => "decisions",
-        }
-    }
-}
 
 /// A move to another row or column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,13 +9,15 @@ use serde::Serialize;
 
 use super::headline::{Headline, headline};
 use super::lists::Class;
-use super::model::{Model, View};
+use super::model::Model;
+use super::tables::View;
 
 /// The content of the screen. Names end with the unit, as in `/v1`; an unknown value is `null`.
 #[derive(Serialize)]
 struct Document<'m> {
-    /// The requested window, and below it the part that there is.
-    window_s: u32,
+    /// The nominal length of the window.
+    window_s: u64,
+    /// The real length of the window: shorter if the gateway has not run for that long, or longer.
     seen_s: f64,
     version: &'m str,
     mode: &'m str,

@@ -10,7 +10,8 @@ use super::ask::{Answer, Ask, Verb};
 use super::details;
 use super::feed::{FeedCommand, Update};
 use super::keys::{self, Intent};
-use super::model::{Model, View};
+use super::model::Model;
+use super::tables::View;
 use super::text_input::TextInput;
 
 /// The layer over the tables.

@@ -1,6 +1,6 @@
 """Ports and requests on loopback."""
 
-import os
+import secrets
 import socket
 import urllib.request
 
@@ -13,17 +13,30 @@ _given: set[int] = set()
 
 
 def free_port() -> int:
-    """Returns a port on which nothing listens, and which this function has not returned before.
+    """Returns a port that no socket has, and which this function has not returned before.
 
     It is below the ports of outgoing connections. Otherwise a connection could take the port before
-    the server listens on it. Scripts that run at the same time begin the search at different ports.
+    the server listens on it. The search begins at a random port, so that scripts that run at the
+    same time rarely get the same one.
     """
-    start = LOWEST + os.getpid() % 400 * 8
-    for port in range(start, HIGHEST + 1):
-        if port not in _given and not listens(port):
+    count = HIGHEST + 1 - LOWEST
+    first = secrets.randbelow(count)
+    for offset in range(count):
+        port = LOWEST + (first + offset) % count
+        if port not in _given and is_free(port):
             _given.add(port)
             return port
-    fail(f"no port from {start} to {HIGHEST} is free")
+    fail(f"no port from {LOWEST} to {HIGHEST} is free")
+
+
+def is_free(port: int) -> bool:
+    """Returns whether a program could listen on this port of loopback now."""
+    with socket.socket() as probe:
+        try:
+            probe.bind((LOOPBACK, port))
+        except OSError:
+            return False
+        return True
 
 
 def listens(port: int) -> bool:

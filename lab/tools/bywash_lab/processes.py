@@ -11,7 +11,9 @@ program in a session of its own would then have another share, whatever its prio
 """
 
 import collections
+import contextlib
 import os
+import queue
 import re
 import shutil
 import signal
@@ -21,9 +23,10 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 from bywash_lab.reports import fail
+from bywash_lab.waiting import seconds_until
 
 Process = subprocess.Popen[str]
 
@@ -37,41 +40,62 @@ def start(*command: object, **options: Any) -> Process:
     return subprocess.Popen(["setpriv", "--pdeathsig", "TERM", "--", *words], text=True, process_group=0, **options)
 
 
-def announced(name: str, output: IO[str] | None, pattern: str) -> tuple[str, ...]:
+def announced(name: str, output: IO[str] | None, pattern: str, patience: float = 120) -> tuple[str, ...]:
     """Reads a program's output up to a line with this pattern. Returns the groups of the pattern.
 
-    A thread reads the rest, so that the program never waits for a reader.
+    Without such a line within `patience` seconds, ends the script and prints the last lines that the
+    program wrote. A thread reads the rest, so that the program never waits for a reader.
     """
     assert output is not None, "start the program with a pipe"
-    for line in output:
-        if found := re.search(pattern, line):
-            threading.Thread(target=drain, args=[output], daemon=True).start()
-            return found.groups()
-    fail(f"{name} ended before it printed {pattern}")
+    said: collections.deque[str] = collections.deque(maxlen=20)
+    answer: queue.SimpleQueue[tuple[str, ...] | None] = queue.SimpleQueue()
+
+    def read() -> None:
+        with output:
+            for line in output:
+                said.append(line)
+                if found := re.search(pattern, line):
+                    answer.put(found.groups())
+                    break
+            collections.deque(output, maxlen=0)
+        answer.put(None)
+
+    threading.Thread(target=read, daemon=True).start()
+    try:
+        groups = answer.get(timeout=patience)
+    except queue.Empty:
+        fail(f"{name} did not print {pattern} within {patience:g} s: {''.join(list(said))}")
+    if groups is None:
+        fail(f"{name} ended before it printed {pattern}: {''.join(said)}")
+    return groups
 
 
-def drain(output: IO[str]) -> None:
-    """Reads an output to its end, and closes it."""
-    with output:
-        collections.deque(output, maxlen=0)
+def has_ended(process: Process) -> bool:
+    """Returns whether a program has ended. Unlike `poll`, it does not release the process id.
+
+    While the id is not released, it is safe to kill the rest of the process group.
+    """
+    return process.returncode is not None or os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def stop(process: Process, patience: float = 20) -> None:
-    """Ends a program by SIGTERM. If it still runs after `patience` seconds, kills its process group."""
-    process.terminate()
-    try:
-        process.wait(patience)
-    except subprocess.TimeoutExpired:
+    """Ends a program by SIGTERM. Kills its process group when it has ended, or after `patience` seconds."""
+    if process.returncode is None:
+        # Not `terminate`, because it calls `poll`.
+        os.kill(process.pid, signal.SIGTERM)
+        seconds_until(lambda: has_ended(process), patience)
         kill(process)
 
 
 def kill(process: Process) -> None:
-    """Ends a program and its process group by SIGKILL.
+    """Ends a program and its process group by SIGKILL, even if the program itself has ended.
 
-    If the program has ended, nothing is killed, because its id may belong to another group by now.
+    After `poll` or `wait` have returned an exit code, nothing is killed, because the id may belong
+    to another group by that time.
     """
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGKILL)
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 
@@ -87,22 +111,34 @@ class Processes:
         self.folder, self.patience = Path(folder), patience
         self.running: list[Process] = []
 
-    def start(self, name: str, command: Iterable[object], ready: Callable[[], object], **options: Any) -> Process:
+    def start(self, name: str, command: Iterable[object], ready: Callable[[], object] | None, **options: Any) -> Process:
         """Starts a program, and waits until `ready()`. Its output is added to `folder/NAME.out`.
 
-        If it ends first, or is not ready after `patience` seconds, ends all programs and the script.
+        `ready` must not hold before the start: otherwise another program has the port, or an earlier
+        one has left its file. With None, nothing is waited for. If the program ends first, or is not
+        ready after `patience` seconds, ends all programs and the script.
         """
         output = self.folder / f"{name}.out"
         with output.open("a") as log:
+            if ready is not None and ready():
+                self.stop()
+                fail(f"{name} cannot start: what shows that it is ready is there already, such as its port or its file")
             process = start(*command, stdout=log, stderr=log, **options)
         self.running.append(process)
         end = time.monotonic() + self.patience
-        while not ready():
-            if process.poll() is not None or time.monotonic() > end:
-                self.stop()
-                fail(f"{name} does not start: {output.read_text(errors='replace')[-2000:]}")
+        while ready is not None and not ready():
+            if has_ended(process) or time.monotonic() > end:
+                self.give_up(name)
             time.sleep(0.05)
+        # Another program may have become ready in its place.
+        if has_ended(process):
+            self.give_up(name)
         return process
+
+    def give_up(self, name: str) -> NoReturn:
+        """Ends all programs and the script, because one does not start. Prints its last output."""
+        self.stop()
+        fail(f"{name} does not start: {(self.folder / f'{name}.out').read_text(errors='replace')[-2000:]}")
 
     def end(self, process: Process) -> None:
         """Ends one of the programs."""

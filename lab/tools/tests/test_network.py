@@ -5,8 +5,10 @@ import socket
 import threading
 import unittest
 import urllib.error
+from unittest import mock
 
-from bywash_lab.network import HIGHEST, LOOPBACK, LOWEST, free_port, get, listens
+from bywash_lab import network
+from bywash_lab.network import HIGHEST, LOOPBACK, LOWEST, free_port, get, is_free, listens
 
 
 class Echo(http.server.BaseHTTPRequestHandler):
@@ -31,12 +33,27 @@ class Ports(unittest.TestCase):
         self.assertEqual(len(set(ports)), 20)
         self.assertTrue(all(LOWEST <= port <= HIGHEST for port in ports), ports)
 
-    def test_a_port_on_which_a_program_listens_is_not_free(self) -> None:
-        taken = free_port() + 1
-        with socket.create_server((LOOPBACK, taken)):
+    def test_a_port_that_a_program_has_is_not_free(self) -> None:
+        taken = free_port()
+        self.assertTrue(is_free(taken))
+        # The search begins at the taken port, which was never given away.
+        search = mock.patch.multiple(network, _given=set(), secrets=mock.Mock(randbelow=lambda _: taken - LOWEST))
+        with socket.socket() as program:
+            program.bind((LOOPBACK, taken))
+            self.assertFalse(is_free(taken), "nothing listens, but the port is bound")
+            with search:
+                self.assertNotEqual(free_port(), taken)
+            program.listen()
             self.assertTrue(listens(taken))
-            self.assertNotEqual(free_port(), taken)
+            self.assertFalse(is_free(taken))
         self.assertFalse(listens(taken))
+        with search:
+            self.assertEqual(free_port(), taken)
+
+    def test_the_search_continues_below_the_highest_port(self) -> None:
+        highest = mock.Mock(randbelow=lambda count: count - 1)
+        with mock.patch.multiple(network, _given={HIGHEST}, secrets=highest, is_free=lambda port: port > LOWEST):
+            self.assertEqual(free_port(), LOWEST + 1)
 
 
 class Requests(unittest.TestCase):

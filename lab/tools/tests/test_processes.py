@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bywash_lab import procfs
 from bywash_lab.network import free_port, listens
-from bywash_lab.processes import Process, Processes, announced, kill, start, stop
+from bywash_lab.processes import Process, Processes, announced, has_ended, kill, start, stop
 from bywash_lab.waiting import until
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -46,6 +46,40 @@ class OneProgram(unittest.TestCase):
         with start("echo", "no address", stdout=PIPE) as process:
             with self.assertRaisesRegex(SystemExit, "server ended before it printed"):
                 announced("server", process.stdout, "listening")
+
+    def test_a_program_that_prints_no_address_ends_the_script_with_its_lines(self) -> None:
+        process = start("sh", "-c", "echo loading; exec sleep 1000", stdout=PIPE)
+        try:
+            self.assertEqual(announced("server", process.stdout, "loading"), ())
+        finally:
+            kill(process)
+        process = start("sh", "-c", "exec sleep 1000", stdout=PIPE)
+        try:
+            with self.assertRaisesRegex(SystemExit, "server did not print listening within 0 s"):
+                announced("server", process.stdout, "listening", patience=0)
+        finally:
+            kill(process)
+        process = start("sh", "-c", "echo no such file; exit 1", stdout=PIPE)
+        with self.assertRaisesRegex(SystemExit, "ended before it printed listening: no such file"):
+            announced("server", process.stdout, "listening")
+        kill(process)
+
+    def test_the_children_of_a_program_that_has_ended_are_killed(self) -> None:
+        for end in (stop, kill):
+            process = start("sh", "-c", "trap '' TERM; sleep 1000 >/dev/null & echo child $!; exit 3", stdout=PIPE)
+            child = int(announced("it", process.stdout, r"child (\d+)")[0])
+            until("the program ends", lambda: has_ended(process))
+            self.assertTrue(runs(child))
+            end(process)
+            self.assertEqual(process.returncode, 3)
+            until("the child ends", lambda: not runs(child))
+
+    def test_the_children_of_a_program_that_sigterm_ends_are_killed(self) -> None:
+        process = start("sh", "-c", "(trap '' TERM; echo child $(exec sh -c 'echo $PPID'); sleep 1000; sleep 1000) & wait", stdout=PIPE)
+        child = int(announced("it", process.stdout, r"child (\d+)")[0])
+        stop(process)
+        self.assertEqual(process.returncode, -signal.SIGTERM)
+        until("the child ends", lambda: not runs(child))
 
     def test_a_program_that_ignores_sigterm_is_killed_with_its_children(self) -> None:
         process = start("sh", "-c", STUBBORN, stdout=PIPE)
@@ -138,6 +172,30 @@ class SeveralPrograms(unittest.TestCase):
         self.processes.patience = 0
         with self.assertRaisesRegex(SystemExit, "slow does not start"):
             self.processes.start("slow", ["sleep", "1000"], lambda: False)
+
+    def test_a_port_that_another_program_holds_ends_the_script(self) -> None:
+        process, port = self.serve("first")
+        with self.assertRaisesRegex(SystemExit, "second cannot start"):
+            self.processes.start("second", ["sleep", "1000"], lambda: listens(port))
+        self.assertIsNotNone(process.returncode, "the other programs have ended")
+        self.assertFalse((self.folder / "second.out").read_text())
+
+    def test_a_program_that_has_ended_is_not_ready(self) -> None:
+        seen = []
+
+        def ready() -> bool:
+            if not self.processes.running:
+                return False
+            seen.append(until("the program ends", lambda: has_ended(self.processes.running[0])))
+            return True
+
+        with self.assertRaisesRegex(SystemExit, "second does not start: address in use"):
+            self.processes.start("second", ["sh", "-c", "echo address in use; exit 1"], ready)
+        self.assertTrue(seen)
+
+    def test_a_program_without_a_condition_only_starts(self) -> None:
+        process = self.processes.start("visitors", ["sleep", "1000"], None)
+        self.assertFalse(has_ended(process))
 
     def test_killed_programs_take_their_children_along(self) -> None:
         output = self.folder / "stubborn.out"

@@ -23,8 +23,8 @@ const CONTROL = new Map([
 ])
 
 // It matches one blank or comment at a time: a single expression for all would backtrack over all
-// combinations. Only ASCII has blanks for a database, and every letter beyond it belongs to a word.
-// Texts that MySQL executes (/*! … */, /*M! … */) are not comments.
+// combinations. Only ASCII has blanks for a database, and every character beyond it belongs to a
+// word. Texts that MySQL executes (/*! … */, /*M! … */) are not comments.
 const BLANK = /[ \t\r\n\f\v]+|--[^\n]*|#[^\n]*|\/\*(?!M?!).*?\*\//sy
 const WORD = /[\w\u0080-\uffff]*/y
 

@@ -207,6 +207,7 @@ class Transcript extends Steps {
 
   /** Waits for these counts: 0 for one that is not named, and any for null. */
   stats (expected) {
+    for (const name of Object.keys(expected)) assert.ok(name in this.sentry.stats(), `no count is called ${name}`)
     const wanted = ([name, count]) => expected[name] === null || count === (expected[name] ?? 0)
     return until(() => Object.entries(this.sentry.stats()).every(wanted))
   }

@@ -7,11 +7,34 @@ const { join } = require('node:path')
 
 const FOLDER = join(__dirname, '../../conformance')
 
+/** The fields that each vector may have, and those of the vectors of each list. */
+const COMMON = ['why', 'source', 'except', 'in_memory']
+const FIELDS = {
+  'names.json': { requests: ['values', 'name', 'trusts_names'], databases: ['name', 'is_valid'] },
+  'deadlines.json': { requests: ['values', 'left_ms', 'trusts_deadlines'] },
+  'outgoing.json': { requests: ['fields', 'after_ms', 'settles', 'outgoing', 'trusts_names'] },
+  'answers.json': {
+    answers: ['reason', 'retry_after_ms', 'method', 'accept', 'status', 'fields', 'text', 'problem']
+  },
+  'statements.json': { statements: ['text', 'is_control'] },
+  'controller.json': { sequences: ['steps'] },
+  'leases.json': { transcripts: ['answers', 'daemon', 'steps'] }
+}
+
 /** Returns the vectors of a file that hold for this library. */
 function vectors (file, key) {
-  const found = JSON.parse(readFileSync(join(FOLDER, file), 'utf8'))[key]
+  const lists = JSON.parse(readFileSync(join(FOLDER, file), 'utf8'))
+  areKnown(lists, ['about', ...Object.keys(FIELDS[file])], file)
+  const found = lists[key]
   if (!found?.length) throw new Error(`${file} has no ${key}`)
+  for (const vector of found) areKnown(vector, [...COMMON, ...FIELDS[file][key]], `${file}, ${vector.why}`)
   return found.filter((vector) => !('node' in (vector.except ?? {})))
+}
+
+/** Throws if an object has a key that is not among the known ones. */
+function areKnown (object, known, where) {
+  const unknown = Object.keys(object).filter((key) => !known.includes(key))
+  if (unknown.length > 0) throw new Error(`${where}: unknown keys: ${unknown}`)
 }
 
 /** Returns whether the middleware has made this name, like mod_bywash_sentry. */

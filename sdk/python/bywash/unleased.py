@@ -28,10 +28,10 @@ CONTROL = {
 }
 
 # It matches one blank or comment at a time: a single expression for all would backtrack over all
-# combinations. Only ASCII has blanks for a database. Texts that MySQL executes (/*! … */,
-# /*M! … */) are not comments.
+# combinations. Only ASCII has blanks for a database, and every character beyond it belongs to a
+# word. Texts that MySQL executes (/*! … */, /*M! … */) are not comments.
 _BLANK = re.compile(r"[ \t\r\n\f\v]+|--[^\n]*|#[^\n]*|/\*(?!M?!).*?\*/", re.DOTALL)
-_WORD = re.compile(r"\w*")
+_WORD = re.compile(r"[A-Za-z0-9_\u0080-\U0010ffff]*")
 
 
 @contextlib.contextmanager

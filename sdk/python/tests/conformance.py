@@ -9,11 +9,31 @@ import re
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "conformance"
 
+#: The fields that each vector may have, and those of the vectors of each list.
+COMMON = {"why", "source", "except", "in_memory"}
+FIELDS = {
+    "names.json": {"requests": {"values", "name", "trusts_names"}, "databases": {"name", "is_valid"}},
+    "deadlines.json": {"requests": {"values", "left_ms", "trusts_deadlines"}},
+    "outgoing.json": {"requests": {"fields", "after_ms", "settles", "outgoing", "trusts_names"}},
+    "answers.json": {
+        "answers": {"reason", "retry_after_ms", "method", "accept", "status", "fields", "text", "problem"},
+    },
+    "statements.json": {"statements": {"text", "is_control"}},
+    "controller.json": {"sequences": {"steps"}},
+    "leases.json": {"transcripts": {"answers", "daemon", "steps"}},
+}
+
 
 def vectors(file, key):
     """Return the vectors of a file that hold for this library."""
-    found = json.loads((FOLDER / file).read_text(encoding="utf-8"))[key]
+    lists = json.loads((FOLDER / file).read_text(encoding="utf-8"))
+    unknown = lists.keys() - FIELDS[file].keys() - {"about"}
+    assert not unknown, f"{file} has unknown lists: {unknown}"
+    found = lists[key]
     assert found, f"{file} has no {key}"
+    for vector in found:
+        unknown = vector.keys() - FIELDS[file][key] - COMMON
+        assert not unknown, f"{file} has unknown fields: {unknown} in {vector['why']}"
     return [vector for vector in found if "python" not in vector.get("except", {})]
 
 

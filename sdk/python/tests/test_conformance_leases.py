@@ -81,6 +81,7 @@ class Transcript(Steps):
 
     def stats(self, expected):
         """Wait for these counts: 0 for one that is not named, and any for None."""
+        self.case.assertLessEqual(expected.keys(), vars(self.sentry.stats()).keys(), "a count is not known")
 
         def are():
             return {name: count for name, count in vars(self.sentry.stats()).items() if expected.get(name, 0) is not None}

@@ -1,21 +1,13 @@
 // All classes: the requests that came, their outcomes, and how each class is treated.
 import { useMemo } from 'preact/hooks';
 import { useDocument } from '../document';
-import { count, duration, lasting, number, percent, perSecond } from '../format';
+import { count, duration, number, percent, perSecond } from '../format';
 import { REFUSED } from '../outcome';
 import { Problem } from '../problem';
 import { href } from '../route';
+import { OUTCOME_NAMES } from '../rows';
 import type { ClassStatus, WindowSums } from '../shapes';
-import {
-    type ClassSums,
-    classSums,
-    each,
-    type Outcomes,
-    shareOf,
-    WINDOW_TEXT,
-    type WindowName,
-    WINDOWS,
-} from '../sums';
+import { type ClassSums, classSums, each, realLength, shareOf, WINDOW_TEXT, type WindowName } from '../sums';
 import { type Column, Table } from '../table';
 
 interface Line {
@@ -23,9 +15,9 @@ interface Line {
     sums: ClassSums;
 }
 
-const all = (of: Outcomes): number => (of.seconds > 0 ? of.ended / of.seconds : 0);
-const refused = (line: Line): number => each(line.sums, REFUSED);
-const left = (line: Line): number => each(line.sums, ['orphaned']);
+const ended = (line: Line): number | undefined => each(line.sums, OUTCOME_NAMES);
+const refused = (line: Line): number | undefined => each(line.sums, REFUSED);
+const left = (line: Line): number | undefined => each(line.sums, ['orphaned']);
 
 const COLUMNS: readonly Column<Line>[] = [
     {
@@ -41,8 +33,8 @@ const COLUMNS: readonly Column<Line>[] = [
         head: 'Ended',
         unit: '/s',
         means: 'Requests that ended, per second.',
-        by: line => all(line.sums),
-        cell: line => perSecond(all(line.sums)),
+        by: ended,
+        cell: line => perSecond(ended(line)),
     },
     {
         id: 'served',
@@ -113,7 +105,7 @@ export function ClassTable({ classes, window }: Properties) {
     const value = read.value as WindowSums | undefined;
     const seen = classes.map(one => `${one.name} ${one.mode} ${one.percent} ${one.waiting}`).join();
     const lines = useMemo(() => classes.map(of => ({ of, sums: classSums(value, of.name) })), [value, seen]);
-    const caption = `By class, ${WINDOW_TEXT[window]}${soFar(value, window)}`;
+    const caption = `By class, ${WINDOW_TEXT[window]}${realLength(window, value?.length_s)}`;
     const table = useMemo(
         () => (
             <Table
@@ -134,10 +126,6 @@ export function ClassTable({ classes, window }: Properties) {
         </>
     );
 }
-
-/** Returns how long the window is, if the gateway has not run for longer. */
-const soFar = (value: WindowSums | undefined, window: WindowName): string =>
-    value && value.length_s + 1 < WINDOWS[window] ? ` (${lasting(value.length_s * 1000)} so far)` : '';
 
 export const Tier = ({ of }: { of: string }) => <span class={of === 'transact' ? 'tag strong' : 'tag'}>{of}</span>;
 
@@ -161,9 +149,9 @@ const InTime = ({ of }: { of: number | undefined }) => (
     </span>
 );
 
-const Hurt = ({ of, symbol }: { of: number; symbol: string }) => (
-    <span class={of > 0 ? '' : 'why'}>
-        {of > 0 && <span aria-hidden="true">{symbol} </span>}
+const Hurt = ({ of, symbol }: { of: number | undefined; symbol: string }) => (
+    <span class={of ? '' : 'why'}>
+        {!!of && <span aria-hidden="true">{symbol} </span>}
         {perSecond(of)}
     </span>
 );

@@ -59,7 +59,7 @@ pub(crate) fn advise(args: &Advise) -> Result<(), Failure> {
     }
     let forecast = forecast::forecast(&advice, args.workers)?;
     let log = args.logs.iter().map(|log| log.display().to_string()).collect::<Vec<_>>().join(", ");
-    let nginx_saw_departures = log_counts.nginx_departures > 0;
+    let nginx_saw_departures = log_counts.nginx_saw_departures();
     let around = Around { log: &log, server: upstream, nginx_saw_departures };
     let toml = bywash_advise::file(&advice, &around);
     checked(&toml, upstream)?;

@@ -24,6 +24,8 @@ const SHOWN: usize = 3;
 const WIDTH: usize = 60;
 /// The number of lines that are searched for the first request of a file.
 const LOOKED_AT: usize = 64;
+/// The departures below which a log says nothing about nginx.
+const FEW: u64 = 10;
 /// The number of bytes to read at a time.
 const PIECE: usize = 1 << 18;
 
@@ -34,7 +36,7 @@ pub(super) struct LogCounts {
     pub(super) lines: u64,
     pub(super) requests: u64,
     /// Requests whose client left, in lines that nginx wrote.
-    pub(super) nginx_departures: u64,
+    nginx_departures: u64,
     malformed: u64,
     elsewhere: u64,
     flawed: u64,
@@ -117,7 +119,6 @@ fn look(path: &Path, format: Option<&Format>) -> io::Result<(Option<Time>, Optio
 pub(super) struct Log {
     pub(super) name: String,
     lines: Lines<Box<dyn BufRead + Send>>,
-    format: Format,
     parser: Parser,
 }
 
@@ -137,17 +138,17 @@ impl Log {
         let Some(line) = self.lines.next_line()? else { return Ok(false) };
         log_counts.lines += 1;
         progress.line();
+        let is_of_nginx = match self.parser.format() {
+            Format::Nginx => true,
+            // Lines of bywash itself are JSON.
+            Format::Usual => !matches!(line, Ok([b'{', ..])),
+            _ => false,
+        };
         match line.clone().and_then(|line| self.parser.parse(line)) {
             Ok(Line::Request(logged)) => {
                 log_counts.requests += 1;
-                let is_of_nginx = match self.format {
-                    Format::Nginx => true,
-                    // Lines of bywash itself are JSON.
-                    Format::Usual => !matches!(line, Ok([b'{', ..])),
-                    _ => false,
-                };
-                log_counts.nginx_departures +=
-                    u64::from(is_of_nginx && logged.end == access_log::End::Left);
+                let is_departure = is_of_nginx && logged.end == access_log::End::Left;
+                log_counts.nginx_departures += u64::from(is_departure);
                 tell(&request(&logged));
             }
             Ok(Line::NoRequest) => log_counts.malformed += 1,
@@ -186,8 +187,8 @@ impl LogCounts {
             Ok((reader, format)) => {
                 self.has_local_times |= format == Format::HaProxy;
                 self.files.push((name.clone(), format.clone()));
-                let (lines, parser) = (Lines::new(reader), Parser::new(format.clone()));
-                Ok(Some(Log { name, lines, format, parser }))
+                let (lines, parser) = (Lines::new(reader), Parser::new(format));
+                Ok(Some(Log { name, lines, parser }))
             }
             Err(error) => {
                 self.is_over(&name, Err(error));
@@ -267,6 +268,12 @@ impl LogCounts {
             ));
         }
         notes
+    }
+
+    /// Returns whether nginx wrote more than a few times that clients left. An application may
+    /// answer a few requests with the status 499 itself.
+    pub(super) const fn nginx_saw_departures(&self) -> bool {
+        self.nginx_departures >= FEW && self.nginx_departures * 1_000 >= self.requests
     }
 
     /// Returns the formats that were read, with the units of their durations.

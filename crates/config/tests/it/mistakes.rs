@@ -32,7 +32,7 @@ const MISTAKES: &str = include_str!("../golden/mistakes.toml");
 /// Codes that no case of [`MISTAKES`] has, and why.
 const WITHOUT_CASE: [(&str, &str); 2] = [
     ("E000", "it is about the file, not about its text"),
-    ("E137", "it needs key files that only their owner can read: see tests/levels.rs"),
+    ("E137", "it needs key files that only their owner can read: see tests/it/levels.rs"),
 ];
 
 /// Returns the cases: the words after `#: `, of which the first is a code, and the configuration.

@@ -1,5 +1,5 @@
-//! `/v1/history`: the recorded history, or the sums of a window. `/v1/events`: every second as it ends, and changed
-//! revisions, as server-sent events.
+//! `/v1/history`: the recorded history, or the sums of a window. `/v1/events`: every second as it
+//! ends, and changed revisions, as server-sent events.
 //!
 //! An event has the id `EPOCH-NUMBER` of its last second. A browser that reconnects sends the last
 //! id that it has seen, and gets all seconds since. If some of these are gone, or the epoch is

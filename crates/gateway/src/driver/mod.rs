@@ -10,12 +10,13 @@
 //! Only the ticket that holds a number frees it.
 //!
 //! Everything is under one lock, which is held for one engine call (well under a microsecond,
-//! measured by `lab/crates/benches`, `decision`). Two kinds of calls take longer. One call in ten seconds
-//! computes what requests are worth (measured there as well). While a class that can be stopped
-//! fills the queue, one call in a second brings its estimate up to date. The lock is never held
-//! while a task is woken: wakers are taken out and called after it is released. The table of
-//! sessions is copied in slices, one per hold of the lock (measured by `lab/crates/benches`, `learned`). The
-//! times for which the lock is held and waited for are counted under it (`lock.rs`).
+//! measured by `lab/crates/benches`, `decision`). Two kinds of calls take longer. One call in ten
+//! seconds computes what requests are worth (measured there as well). While a class that can be
+//! stopped fills the queue, one call in a second brings its estimate up to date. The lock is never
+//! held while a task is woken: wakers are taken out and called after it is released. The table of
+//! sessions is copied in slices, one per hold of the lock (measured by `lab/crates/benches`,
+//! `learned`). The times for which the lock is held and waited for are counted under it
+//! (`lock.rs`).
 //!
 //! **A request that is only observed** runs at once, whatever the engine decides. If the engine
 //! also had it start at once, its end is as good a measurement as any other. If not, the engine

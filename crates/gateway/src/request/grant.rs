@@ -19,7 +19,7 @@ use bywash_token::{SessionName, UnixTime};
 use bywash_units::Utility;
 use http::StatusCode;
 
-use super::answer::{gets_on, kind};
+use super::answer_kind::{gets_on, kind};
 use super::success::Judged;
 use super::{Facts, examine};
 use crate::identity::cacheable::{keep_private, may_be_kept};

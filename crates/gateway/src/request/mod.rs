@@ -4,6 +4,7 @@
 //! client's disconnect: a disconnect drops the connection's future, and this one with it.
 
 mod answer;
+mod answer_kind;
 mod client_deadline;
 mod client_rate;
 mod deadline;

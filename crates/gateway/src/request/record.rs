@@ -5,9 +5,9 @@
 //! [`Record::fail`], [`Record::refused`], [`Record::stopped`], [`Record::out_of_time`],
 //! [`Record::ends`]). A request that is dropped before has lost its client.
 //!
-//! A request that holds a ticket ends by `finish` or `fail`, which also ask what the engine decided
-//! and tell the engine how the request ended. The engine decides about `refused` and `stopped`
-//! itself, so the ticket is only dropped.
+//! `finish` and `fail` take the ticket of the request: they ask what the engine decided and tell it
+//! how the request ended. With the other methods the caller drops the ticket, because the engine has
+//! decided itself or no client waits any more.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use bywash_units::{Span, Time, Utility};
 use http::{StatusCode, Version};
 
 use super::Facts;
-use super::answer::gets_on;
+use super::answer_kind::gets_on;
 use crate::context::Worker;
 use crate::driver::{Decision, Progress, Refusal, Ticket};
 use crate::identity::session_cookie::Brought;
@@ -321,7 +321,7 @@ impl Record {
         patience.is_none_or(|patience| self.waited(self.worker.shared.driver.now()) <= patience)
     }
 
-    /// Sets the outcome and the status. A request that holds no ticket has then ended.
+    /// Sets the outcome and the status that the request counts with when it is dropped.
     pub(super) fn ends(&mut self, outcome: Outcome, status: StatusCode) {
         self.outcome = Some(outcome);
         self.status = Some(status);

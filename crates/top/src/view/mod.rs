@@ -19,8 +19,9 @@ use ratatui::widgets::{Paragraph, Wrap};
 use super::amount::clock;
 use super::grid::{Grid, Sort};
 use super::headline::{Headline, headline as headline_of};
-use super::model::{Model, View};
+use super::model::Model;
 use super::screen::{Overlay, Screen};
+use super::tables::View;
 use overlay::overlay;
 use table::table;
 

@@ -5,7 +5,7 @@
 use std::io::{self, ErrorKind, Read};
 
 use bywash_client::{Answer, blocking};
-use bywash_message::{Decoder, Framing, Limits, Request, Response};
+use bywash_message::{Decoder, Framing, Limits, ParseError, Request, Response};
 use http::Method;
 
 /// The limits on a head: more than any proxy adds.
@@ -27,11 +27,15 @@ pub struct Head {
 
 impl Head {
     /// Parses the head at the start of `bytes`; `None` until the head is complete.
-    pub fn parse(bytes: &[u8]) -> Option<Self> {
-        let length = bywash_message::Head::default().end(bytes, &LIMITS).ok()??;
-        let request = Request::parse(&bytes[..length], &LIMITS).ok()?;
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidData`] if the bytes can no longer become a valid head.
+    pub fn parse(bytes: &[u8]) -> io::Result<Option<Self>> {
+        let end = bywash_message::Head::default().end(bytes, &LIMITS).map_err(malformed)?;
+        let Some(length) = end else { return Ok(None) };
+        let request = Request::parse(&bytes[..length], &LIMITS).map_err(malformed)?;
         let path = request.target.path_and_query().to_owned();
-        Some(Self { path, length, framing: request.framing })
+        Ok(Some(Self { path, length, framing: request.framing }))
     }
 
     fn body(&self) -> Decoder {
@@ -46,24 +50,32 @@ pub fn head_length(bytes: &[u8]) -> Option<usize> {
 }
 
 /// Returns the bytes of the request at the start of `bytes`; `None` until it is complete.
-pub fn request_length(bytes: &[u8]) -> Option<usize> {
-    let head = Head::parse(bytes)?;
+///
+/// # Errors
+/// [`ErrorKind::InvalidData`] if the bytes can no longer become a valid request.
+pub fn request_length(bytes: &[u8]) -> io::Result<Option<usize>> {
+    let Some(head) = Head::parse(bytes)? else { return Ok(None) };
     let (mut body, mut end) = (head.body(), head.length);
     while !body.is_ended() {
-        let (count, _) = body.decode(&bytes[end..]).ok()?;
+        let (count, _) = body.decode(&bytes[end..]).map_err(malformed)?;
         if count == 0 {
-            return None;
+            return Ok(None);
         }
         end += count;
     }
-    Some(end)
+    Ok(Some(end))
+}
+
+fn malformed(error: ParseError) -> io::Error {
+    let message = format!("the request is not valid HTTP ({})", error.name());
+    io::Error::new(ErrorKind::InvalidData, message)
 }
 
 /// Reads the head of the next request. `unread` has the bytes that have arrived; the head is
 /// removed from them.
 pub fn read_head(stream: &mut impl Read, unread: &mut Vec<u8>) -> io::Result<Head> {
     loop {
-        if let Some(head) = Head::parse(unread) {
+        if let Some(head) = Head::parse(unread)? {
             unread.drain(..head.length);
             return Ok(head);
         }
@@ -75,7 +87,7 @@ pub fn read_head(stream: &mut impl Read, unread: &mut Vec<u8>) -> io::Result<Hea
 pub fn read_body(stream: &mut impl Read, unread: &mut Vec<u8>, head: &Head) -> io::Result<()> {
     let mut body = head.body();
     while !body.is_ended() {
-        let (count, _) = body.decode(unread).map_err(|_| ErrorKind::InvalidData)?;
+        let (count, _) = body.decode(unread).map_err(malformed)?;
         unread.drain(..count);
         if count == 0 {
             read_more(stream, unread)?;
@@ -102,11 +114,32 @@ pub fn empty_answer() -> Answer {
     Answer::new(Method::GET, LIMITS, LONGEST_BODY)
 }
 
-/// Parses an answer. Returns its head; `None` until the whole answer is in `bytes`.
-pub fn parse_answer(bytes: &[u8]) -> io::Result<Option<Response>> {
-    let mut answer = empty_answer();
-    let head = answer.feed(bytes)?;
-    Ok(head.filter(|_| answer.has_ended()))
+/// An answer that arrives in parts. Its head is kept until its end, and its body is discarded.
+#[derive(Debug)]
+pub struct IncomingAnswer {
+    answer: Answer,
+    head: Option<Response>,
+}
+
+impl Default for IncomingAnswer {
+    fn default() -> Self {
+        Self { answer: empty_answer(), head: None }
+    }
+}
+
+impl IncomingAnswer {
+    /// Takes the next bytes from the connection; no bytes mean that the connection has ended.
+    /// Returns the head if these bytes complete the answer.
+    ///
+    /// # Errors
+    /// The errors of [`Answer::feed`].
+    pub fn feed(&mut self, bytes: &[u8]) -> io::Result<Option<Response>> {
+        if let Some(head) = self.answer.feed(bytes)? {
+            self.head = Some(head);
+        }
+        self.answer.body.clear();
+        Ok(if self.answer.has_ended() { self.head.take() } else { None })
+    }
 }
 
 /// Reads a whole answer, and returns its head and its body.
@@ -147,9 +180,25 @@ mod tests {
     #[test]
     fn a_head_is_complete_only_with_its_empty_line() {
         let request = get("/a");
-        assert_eq!(Head::parse(&request.as_bytes()[..request.len() - 1]), None);
-        let head = Head::parse(request.as_bytes()).unwrap();
+        assert_eq!(Head::parse(&request.as_bytes()[..request.len() - 1]).unwrap(), None);
+        let head = Head::parse(request.as_bytes()).unwrap().unwrap();
         assert_eq!((head.path.as_str(), head.length), ("/a", request.len()));
+    }
+
+    #[test]
+    fn a_malformed_request_is_refused_before_its_connection_ends() {
+        for malformed in [
+            get("/a").replace("Host: bench.test", "Host : bench.test"),
+            get("/a").replace("Host: bench.test\r\n", ""),
+            "\0".into(),
+            format!("GET /a HTTP/1.1\r\nX: {}", "x".repeat(LIMITS.bytes)),
+        ] {
+            let error = read_head(&mut malformed.as_bytes(), &mut Vec::new()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidData, "{malformed:.80}");
+        }
+        let chunk = post("/a", "Transfer-Encoding: chunked\r\n") + "x\r\n";
+        let error = request_length(chunk.as_bytes()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidData);
     }
 
     #[test]
@@ -160,8 +209,8 @@ mod tests {
         ] {
             let request = post("/a", lines) + body;
             let (whole, all) = (request.len(), request + &get("/b"));
-            assert_eq!(request_length(all.as_bytes()), Some(whole));
-            assert_eq!(request_length(&all.as_bytes()[..whole - 1]), None);
+            assert_eq!(request_length(all.as_bytes()).unwrap(), Some(whole));
+            assert_eq!(request_length(&all.as_bytes()[..whole - 1]).unwrap(), None);
             let (mut stream, mut unread) = (all.as_bytes(), Vec::new());
             for path in ["/a", "/b"] {
                 let head = read_head(&mut stream, &mut unread).unwrap();
@@ -178,8 +227,29 @@ mod tests {
         let (head, body) = read_answer(&mut answer.as_bytes()).unwrap();
         assert!(head.status == 200 && head.keep_alive && body == b"hello");
         let cut = &answer.as_bytes()[..answer.len() - 1];
-        assert!(read_answer(&mut &cut[..]).is_err() && parse_answer(cut).unwrap().is_none());
-        assert!(parse_answer(b"\x00\x16").is_err());
+        assert!(read_answer(&mut &cut[..]).is_err());
+    }
+
+    #[test]
+    fn an_incoming_answer_is_complete_at_its_last_byte_or_at_the_end_of_the_connection() {
+        let until_close = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello".to_owned();
+        for (text, closes) in [(ok("hello"), false), (until_close, true)] {
+            for size in [1, 7, text.len()] {
+                let mut answer = IncomingAnswer::default();
+                let parts = text.as_bytes().chunks(size);
+                let heads: Vec<_> = parts.map(|part| answer.feed(part).unwrap()).collect();
+                let (last, earlier) = heads.split_last().unwrap();
+                assert!(earlier.iter().all(Option::is_none), "{text}");
+                assert_eq!(last.is_none(), closes, "{text}");
+                let end = last.clone().or_else(|| answer.feed(b"").unwrap()).unwrap();
+                assert_eq!((end.status.as_u16(), end.keep_alive), (200, !closes), "{text}");
+            }
+        }
+        let (whole, mut answer) = (ok("hello"), IncomingAnswer::default());
+        assert!(answer.feed(&whole.as_bytes()[..whole.len() - 1]).unwrap().is_none());
+        assert_eq!(answer.feed(b"").unwrap_err().kind(), ErrorKind::UnexpectedEof);
+        let garbage = IncomingAnswer::default().feed(b"\x00\x16").unwrap_err();
+        assert_eq!(garbage.kind(), ErrorKind::InvalidData);
     }
 
     #[test]

@@ -96,6 +96,13 @@ fn prepare_report(path: &Path) -> Result<(), Failure> {
     folder.map_err(|error| Failure::running(words(&format!("cannot create its folder: {error}"))))
 }
 
+/// Creates the folder of figures, before there is anything to write.
+fn prepare_figures(folder: &Path) -> Result<(), Failure> {
+    let words =
+        |error| format!("--figures {}: cannot create the folder: {error}", folder.display());
+    std::fs::create_dir_all(folder).map_err(|error| Failure::usage(words(error)))
+}
+
 fn write_report(path: &Path, report: &bywash_report::Report) -> Result<(), Failure> {
     let failure = |error| Failure::running(format!("cannot write {}: {error}", path.display()));
     bywash_report::write(path, report).map_err(failure)?;

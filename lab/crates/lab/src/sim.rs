@@ -5,12 +5,15 @@ use bywash_command::streams::{print, say};
 use bywash_report::{result_report, table};
 
 use super::narrowed::narrowed;
-use super::{deliver, invalid_file, prepare_report, progress_bar, read, write_figures};
+use super::{
+    deliver, invalid_file, prepare_figures, prepare_report, progress_bar, read, write_figures,
+};
 use crate::args::Sim;
 
 pub(super) fn sim(args: &Sim) -> Result<(), Failure> {
     let scenario = narrowed(read(&args.scenario)?, &args.narrow)?;
     args.report.as_deref().map_or(Ok(()), prepare_report)?;
+    args.figures.as_deref().map_or(Ok(()), prepare_figures)?;
     let (bar, progress) = progress_bar();
     let started = std::time::Instant::now();
     let run = bywash_sim::run(&scenario, &progress);

@@ -12,12 +12,13 @@ mod stream;
 
 use std::rc::Rc;
 
-use bywash_engine::{AnswerKind, Outcome, SessionKey};
+use bywash_engine::{Outcome, SessionKey};
 use bywash_message::{Fields, Framing, Name, Response};
 use bywash_units::Span;
 use http::StatusCode;
 
 use super::ClientConnection;
+use super::answer_kind::{gets_on, kind};
 use super::forward::Forwarded;
 use super::grant;
 use super::read_ahead::ReadAhead;
@@ -155,21 +156,6 @@ fn gives_back(
     match (link, owner.and_then(|owner| owner.pin())) {
         (Link::H1(link), Some(pin)) if link.is_authenticated() => pin.keep(pool, server, link),
         (link, _) => pool.put(server, link),
-    }
-}
-
-/// Returns whether a session may make progress by a response with this status. Its [`kind`]
-/// decides.
-pub(super) fn gets_on(status: StatusCode) -> bool {
-    status.is_success() || status.is_redirection()
-}
-
-/// Returns the kind of a response with this status.
-pub(super) fn kind(status: StatusCode) -> AnswerKind {
-    match status {
-        StatusCode::NOT_MODIFIED => AnswerKind::NotModified,
-        _ if status.is_redirection() => AnswerKind::Redirect,
-        _ => AnswerKind::Content,
     }
 }
 

@@ -6,11 +6,12 @@ use bytes::Bytes;
 use bywash_engine::{End, SessionKey};
 use http::StatusCode;
 
-use super::{Streaming, gets_on, gives_back};
+use super::{Streaming, gives_back};
 use crate::driver::Refusal;
 use crate::elephants::Paced;
 use crate::io::body::{BodyError, Piece};
 use crate::request::ClientRate;
+use crate::request::answer_kind::gets_on;
 use crate::request::deadline::Deadline;
 use crate::request::read_ahead::ReadAhead;
 use crate::request::success::{Judged, Sought};

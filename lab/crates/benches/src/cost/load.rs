@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 
-use bywash_harness::http;
+use bywash_harness::http::{self, IncomingAnswer};
 use bywash_harness::sys::Epoll;
 use bywash_harness::tls::{self, MaybeTlsStream};
 
@@ -133,15 +133,19 @@ enum ReadyOutcome {
     Waiting,
     /// A response with this status. The next request, if the connection allows one, has been sent.
     Answered([u8; 3]),
-    /// The connection has ended. `in_request` means that its request is unanswered and the previous
-    /// response did not announce the close.
+    /// The connection has ended, or its bytes are not HTTP. `in_request` means that its request is
+    /// unanswered and the previous response did not announce the close.
     Ended { in_request: bool },
 }
 
 #[derive(Debug)]
 struct Client {
     wire: MaybeTlsStream,
+    /// The bytes of the response that have arrived.
     unread: Vec<u8>,
+    /// The response as parsed so far. It lacks bytes only if the shape of the last response makes
+    /// its parsing unnecessary.
+    answer: IncomingAnswer,
     last: Shape,
 }
 
@@ -161,11 +165,10 @@ impl Shape {
         self.total > 0 && bytes.len() == self.total && bytes[..self.head].ends_with(b"\r\n\r\n")
     }
 
-    /// Returns the shape of the response in `bytes`; `None` until it is complete.
-    fn of(bytes: &[u8]) -> Option<Self> {
-        let answer = http::parse_answer(bytes).ok()??;
-        let head = http::head_length(bytes)?;
-        Some(Self { head, total: bytes.len(), closing: !answer.keep_alive })
+    /// Returns the shape of the response in `bytes`, which is complete.
+    fn of(bytes: &[u8], closing: bool) -> Self {
+        let head = http::head_length(bytes).unwrap_or(0);
+        Self { head, total: bytes.len(), closing }
     }
 }
 
@@ -173,7 +176,8 @@ impl Client {
     fn open(target: &Target, token: usize, epoll: &Epoll) -> io::Result<Self> {
         let wire = target.connect()?;
         epoll.add(wire.socket(), token)?;
-        let mut client = Self { wire, unread: Vec::with_capacity(1024), last: Shape::default() };
+        let (unread, answer) = (Vec::with_capacity(1024), IncomingAnswer::default());
+        let mut client = Self { wire, unread, answer, last: Shape::default() };
         client.ask()?;
         Ok(client)
     }
@@ -183,21 +187,26 @@ impl Client {
     }
 
     fn on_ready(&mut self, room: &mut [u8]) -> io::Result<ReadyOutcome> {
-        match self.wire.read(room) {
-            Ok(0) => return Ok(ReadyOutcome::Ended { in_request: !self.last.closing }),
-            Ok(count) => self.unread.extend_from_slice(&room[..count]),
+        let ended = ReadyOutcome::Ended { in_request: !self.last.closing };
+        let count = match self.wire.read(room) {
+            Ok(count) => count,
             Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(ReadyOutcome::Waiting),
-            Err(e) if e.kind() == ErrorKind::ConnectionReset => {
-                return Ok(ReadyOutcome::Ended { in_request: !self.last.closing });
-            }
+            Err(e) if e.kind() == ErrorKind::ConnectionReset => return Ok(ended),
             Err(e) => return Err(e),
-        }
+        };
+        self.unread.extend_from_slice(&room[..count]);
         if !self.last.fits(&self.unread) {
-            let Some(shape) = Shape::of(&self.unread) else { return Ok(ReadyOutcome::Waiting) };
-            self.last = shape;
+            // No bytes are the end of the connection, which is the end of some responses too.
+            match self.answer.feed(&room[..count]) {
+                Ok(Some(head)) => self.last = Shape::of(&self.unread, !head.keep_alive),
+                Ok(None) if count > 0 => return Ok(ReadyOutcome::Waiting),
+                Ok(None) | Err(_) => return Ok(ended),
+            }
         }
         let status = status(&self.unread);
-        self.unread.clear(); // one request in flight, so nothing can follow its response
+        // One request is in flight, so nothing can follow its response.
+        self.unread.clear();
+        self.answer = IncomingAnswer::default();
         if !self.last.closing {
             self.ask()?;
         }
@@ -216,6 +225,7 @@ const REQUEST: &[u8] = b"GET /item HTTP/1.1\r\nHost: bench.test\r\n\r\n";
 mod tests {
     use super::*;
     use bywash_harness::upstream::Upstream;
+    use std::net::TcpListener;
     use std::time::{Duration, Instant};
 
     #[test]
@@ -235,12 +245,32 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_of_another_length_is_parsed_anew() {
-        let shape = Shape::of(http::ok("12345").as_bytes()).unwrap();
+    fn an_answer_that_ends_with_its_connection_is_counted() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                if stream.read(&mut [0; 1024]).is_ok_and(|count| count > 0) {
+                    // A load that has ended reads no answer.
+                    let _ = stream.write_all(b"HTTP/1.1 503 x\r\nConnection: close\r\n\r\nbusy");
+                }
+            }
+        });
+        let (load, start) = (Load::start(port, "503"), Instant::now());
+        while load.counts().reopened < 100 && start.elapsed() < Duration::from_secs(5) {
+            thread::yield_now();
+        }
+        let counts = load.stop().unwrap();
+        assert!(counts.expected > 0 && counts.reopened >= 100, "{counts:?}");
+        assert_eq!(counts.unexpected, 0, "{counts:?}");
+    }
+
+    #[test]
+    fn an_answer_of_another_length_is_parsed_again() {
+        let shape = Shape::of(http::ok("12345").as_bytes(), false);
         assert!(shape.fits(http::ok("54321").as_bytes()));
         assert!(!shape.fits(http::ok("1234").as_bytes()));
         assert!(!shape.fits(&http::ok("12345").as_bytes()[1..]));
-        assert!(Shape::of(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n").is_none());
         assert!(!Shape::default().fits(b""));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::End;
 use crate::client_socket;
-use crate::http;
+use crate::http::IncomingAnswer;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::time::Instant;
@@ -30,7 +30,9 @@ pub(super) struct Exchange {
     /// Whether a write failed with `ECONNREFUSED`. The failed write clears the socket's error, so
     /// the next read would not report it.
     refused: bool,
-    unread: Vec<u8>,
+    answer: IncomingAnswer,
+    /// Whether bytes of the answer have arrived.
+    has_begun: bool,
 }
 
 /// The result of handling readiness.
@@ -48,14 +50,15 @@ impl Exchange {
     /// Starts a connect from `source`, with no request yet.
     pub(super) fn open(source: Ipv4Addr, port: u16) -> io::Result<Self> {
         let stream = client_socket::begin_connect(source, port)?;
-        Ok(Self { stream, request: None, unsent: &[], refused: false, unread: Vec::new() })
+        let answer = IncomingAnswer::default();
+        Ok(Self { stream, request: None, unsent: &[], refused: false, answer, has_begun: false })
     }
 
     /// Starts `request`. Bytes that cannot be sent now are sent when the socket is ready.
     pub(super) fn start_request(&mut self, request: Request) {
         self.request = Some(request);
         self.unsent = REQUEST;
-        self.unread.clear();
+        (self.answer, self.has_begun) = (IncomingAnswer::default(), false);
         self.send();
     }
 
@@ -82,8 +85,11 @@ impl Exchange {
         }
         loop {
             match self.stream.read(room) {
-                Ok(0) => return self.ended(End::Lost),
-                Ok(count) => self.unread.extend_from_slice(&room[..count]),
+                Ok(count) => {
+                    if let Some(outcome) = self.receive(&room[..count]) {
+                        return outcome;
+                    }
+                }
                 Err(e) => match e.kind() {
                     ErrorKind::Interrupted => {}
                     ErrorKind::WouldBlock | ErrorKind::NotConnected => {
@@ -93,27 +99,74 @@ impl Exchange {
                     _ => return self.ended(End::Lost),
                 },
             }
-            if let Some(outcome) = self.answered() {
-                return outcome;
-            }
         }
     }
 
     fn ended(&self, end: End) -> ReadyOutcome {
         match self.request {
             None => ReadyOutcome::Closed,
-            Some(_) if self.unread.is_empty() => ReadyOutcome::Ended { end, open: false },
-            Some(_) => ReadyOutcome::Ended { end: End::Cut, open: false },
+            Some(_) if self.has_begun => ReadyOutcome::Ended { end: End::Cut, open: false },
+            Some(_) => ReadyOutcome::Ended { end, open: false },
         }
     }
 
-    /// Returns `None` until the bytes are a complete response or can no longer become one.
-    fn answered(&self) -> Option<ReadyOutcome> {
-        self.request?;
-        let (end, open) = match http::parse_answer(&self.unread) {
-            Ok(head) => head.map(|head| (End::Status(head.status.as_u16()), head.keep_alive))?,
-            Err(_) => (End::Garbled, false),
-        };
-        Some(ReadyOutcome::Ended { end, open })
+    /// Takes bytes that have arrived; no bytes mean that the connection has ended. Returns `None`
+    /// until the bytes are a complete response or can no longer become one.
+    fn receive(&mut self, bytes: &[u8]) -> Option<ReadyOutcome> {
+        let is_over = bytes.is_empty();
+        if self.request.is_none() {
+            return is_over.then_some(ReadyOutcome::Closed);
+        }
+        match self.answer.feed(bytes) {
+            Ok(Some(head)) => {
+                let end = End::Status(head.status.as_u16());
+                Some(ReadyOutcome::Ended { end, open: head.keep_alive })
+            }
+            Ok(None) | Err(_) if is_over => Some(self.ended(End::Lost)),
+            Ok(None) => {
+                self.has_begun = true;
+                None
+            }
+            Err(_) => Some(ReadyOutcome::Ended { end: End::Garbled, open: false }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{Shutdown, TcpListener};
+    use std::time::Duration;
+
+    /// Returns the outcome of a request whose connection carries `answer` and then ends.
+    fn outcome(answer: &str) -> ReadyOutcome {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let mut exchange = Exchange::open(Ipv4Addr::LOCALHOST, port).unwrap();
+        let (mut peer, _) = listener.accept().unwrap();
+        let now = Instant::now();
+        exchange.start_request(Request { number: 0, due: now, sent: now });
+        peer.write_all(answer.as_bytes()).unwrap();
+        peer.shutdown(Shutdown::Write).unwrap();
+        exchange.stream.set_nonblocking(false).unwrap();
+        exchange.stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        exchange.on_ready(&mut [0; 16])
+    }
+
+    #[test]
+    fn an_answer_without_a_length_is_complete_when_its_connection_ends() {
+        let head = "HTTP/1.1 503 x\r\nConnection: close\r\n";
+        for (answer, end, open) in [
+            (format!("{head}\r\nbusy"), End::Status(503), false),
+            (format!("{head}\r\n"), End::Status(503), false),
+            (format!("{head}Content-Length: 4\r\n\r\nbusy"), End::Status(503), false),
+            (crate::http::ok("a"), End::Status(200), true),
+            (format!("{head}Content-Length: 5\r\n\r\nbusy"), End::Cut, false),
+            (head.into(), End::Cut, false),
+            (String::new(), End::Lost, false),
+            ("\0".into(), End::Garbled, false),
+        ] {
+            assert_eq!(outcome(&answer), ReadyOutcome::Ended { end, open }, "{answer}");
+        }
     }
 }

@@ -47,9 +47,9 @@ pub(super) struct Request {
 /// Returns the bytes of the request at the start of `bytes`. Only a POST is assumed to have a body:
 /// no other request here has one, and parsing its length would cost the load's core more than
 /// everything else.
-fn request_length(bytes: &[u8]) -> Option<usize> {
+fn request_length(bytes: &[u8]) -> io::Result<Option<usize>> {
     if !bytes.starts_with(b"POST ") {
-        return http::head_length(bytes);
+        return Ok(http::head_length(bytes));
     }
     http::request_length(bytes)
 }
@@ -83,11 +83,11 @@ impl Connection {
     }
 
     /// Removes the next complete request from the received bytes.
-    pub(super) fn next_request(&mut self) -> Option<Request> {
-        let length = request_length(&self.unread)?;
+    pub(super) fn next_request(&mut self) -> io::Result<Option<Request>> {
+        let Some(length) = request_length(&self.unread)? else { return Ok(None) };
         let is_held = subject(&self.unread).starts_with(b"/hold");
         self.unread.drain(..length);
-        Some(Request { is_held })
+        Ok(Some(Request { is_held }))
     }
 
     /// Responds to a request according to `behaviour`.

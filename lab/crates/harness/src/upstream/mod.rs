@@ -197,7 +197,7 @@ impl Server {
     fn on_ready(&mut self, token: usize) -> io::Result<()> {
         let Some(connection) = self.connections.get_mut(&token) else { return Ok(()) };
         connection.read(&mut self.room)?;
-        while let Some(request) = connection.next_request() {
+        while let Some(request) = connection.next_request()? {
             self.shared.requests.fetch_add(1, Ordering::Relaxed);
             match self.behaviour {
                 _ if request.is_held => {}

@@ -13,11 +13,12 @@ steady (60 %), varying (60 %, half more and half less in waves) and saturated (1
 strained are light and saturated on a machine whose speed changes. 28 pages are those of RUBiS;
 other numbers are flows of eight pages.
 
-precision   share of the pages found that are elephants
-recall      share of the elephants that were found
-cost error  mean relative error of the elephants' costs
-covered     share of the costs' intervals that contain the true cost (goal: 0.95)
-Pearson     the same for the paper's method (Pearson's coefficient, p < 0.05), which has no costs";
+Columns:
+  precision   share of the pages found that are elephants
+  recall      share of the elephants that were found
+  cost error  mean relative error of the elephants' costs
+  covered     share of the costs' intervals that contain the true cost (goal: 0.95)
+  Pearson     the same for the paper's method (Pearson's coefficient, p < 0.05), which has no costs";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]

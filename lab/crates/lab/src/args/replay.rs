@@ -11,11 +11,17 @@ Examples:
   zcat access.log.*.gz | bywash lab replay - --config bywash.toml --workers 16 --speed 2
   bywash lab replay lab/logs/evening.log --config lab/logs/bywash.toml --report out/evening.html
 
-The formats, recognised by the first lines: bywash's own log and the output of `bywash tap --json`;
-common and combined of nginx and Apache httpd, with nginx's times appended as rt=$request_time
-urt=$upstream_response_time if possible; JSON of nginx, with the names of its variables as keys;
-HAProxy's httplog; the access logs of Caddy and Envoy; W3C extended as IIS writes it. A file may be
-compressed with gzip. The output lists what is assumed because the log does not have it.";
+Formats, which are recognised by the first lines:
+  the log of bywash, and the output of `bywash tap --json`
+  common and combined of nginx and Apache httpd, if possible with the times of nginx appended:
+    rt=$request_time urt=$upstream_response_time
+  JSON of nginx, with the names of its variables as keys
+  httplog of HAProxy
+  the access logs of Caddy and Envoy
+  W3C extended, as IIS writes it
+
+A file may be compressed with gzip. The output lists the assumptions about facts that the log does
+not have.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]

@@ -31,7 +31,7 @@ use bywash_terminal::{Align, Table};
 use serde_json::Value;
 
 use crate::args::{Demo, Stay};
-use crate::{prepare_report, write_figures, write_report};
+use crate::{prepare_figures, prepare_report, write_figures, write_report};
 use folder::Folder;
 use order_audit::{OrderAudit, crowd};
 use screen::Screen;
@@ -47,6 +47,7 @@ const FLASH_CROWD: &str = include_str!("../../../../scenarios/flash-crowd.toml")
 /// If it cannot be played, or if a promise was not kept (exit code 99).
 pub fn demo(args: &Demo) -> Result<(), Failure> {
     prepare_report(&args.report)?;
+    args.figures.as_deref().map_or(Ok(()), prepare_figures)?;
     say("More visitors than a shop can serve, with and without bywash. It takes about a minute.");
     say(if stays(args) {
         "Three parts: a simulation, a live run, and after about 75 s a crawler that you throttle.\n"

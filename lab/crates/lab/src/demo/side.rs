@@ -241,7 +241,7 @@ pub(super) fn joined(
 
 #[cfg(test)]
 mod tests {
-    use bywash_command::which::Which;
+    use bywash_config::AdminAddress;
     use bywash_control::Overrides;
     use serde_json::Value;
 
@@ -249,13 +249,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_decided_at_the_demos_shop_is_written_down() {
+    fn what_the_consoles_link_decides_at_the_demos_shop_is_written_down() {
         let (folder, scenario) = (Folder::new().unwrap(), scenario(interactive::CRAWLER).unwrap());
         let side = Side::open(Kind::Bywash, &scenario, &folder).unwrap();
-        assert!(side.console(&folder).unwrap().contains("/#/login/"));
-        let which = Which { admin: side.gateway.admin(), key: Some(folder.file(KEY)) };
+        let link = side.console(&folder).unwrap();
+        let (address, token) = link.split_once("/#/login/").unwrap();
+        let address = address.strip_prefix("http://").unwrap().parse().unwrap();
+        let (admin, token) = (AdminAddress::Tcp(address), Some(token.to_owned()));
         let decision = serde_json::json!({ "on": true, "why": "so" });
-        admin_client::post::<Value>(&which, "me", "/v1/bypass", &decision).unwrap();
+        admin_client::post_with::<Value>(&admin, token, "/v1/bypass", &decision).unwrap();
         let kept = bywash_handover::load(&folder.file(folder::STATE), "overrides", 1 << 20);
         let kept = String::from_utf8(kept.unwrap().expect("it is there")).unwrap();
         assert!(Overrides::read(&kept).unwrap().bypasses());

@@ -22,7 +22,8 @@ pub fn write(path: impl AsRef<Path>, report: &Report) -> io::Result<()> {
 }
 
 /// Writes each figure of the page as an SVG file into `folder`, which is created if it is missing.
-/// The name of a file is the title of its figure. Returns the paths.
+/// The name of a file is the title of its figure, with a number if the title occurred before.
+/// Returns the paths.
 ///
 /// # Errors
 ///
@@ -30,21 +31,26 @@ pub fn write(path: impl AsRef<Path>, report: &Report) -> io::Result<()> {
 pub fn write_figures(folder: impl AsRef<Path>, report: &Report) -> io::Result<Vec<PathBuf>> {
     let folder = folder.as_ref();
     fs::create_dir_all(folder)?;
-    let mut paths = Vec::new();
+    let mut paths: Vec<PathBuf> = Vec::new();
     for figure in report.figures() {
-        let path = folder.join(file_name(figure.title()));
+        let name = file_name(figure.title());
+        let names = (1..).map(|turn: u32| match turn {
+            1 => folder.join(format!("{name}.svg")),
+            turn => folder.join(format!("{name}-{turn}.svg")),
+        });
+        let Some(path) = names.into_iter().find(|path| !paths.contains(path)) else { continue };
         put(&path, &figure.to_string())?;
         paths.push(path);
     }
     Ok(paths)
 }
 
-/// Returns the name of the file for a figure of this title: its letters and digits in lower case,
-/// and a hyphen for anything between them.
+/// Returns the name of the file for a figure of this title, without its ending: the letters and
+/// digits of the title in lower case, and a hyphen for anything between them.
 fn file_name(title: &str) -> String {
     let title = title.to_lowercase();
     let words = title.split(|c: char| !c.is_alphanumeric() && c != '.');
-    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-") + ".svg"
+    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-")
 }
 
 fn put(path: &Path, text: &str) -> io::Result<()> {
@@ -75,11 +81,25 @@ fn fill(path: &Path, text: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::figure::{Bars, bars};
+    use crate::page::{Block, Section};
 
     #[test]
     fn a_figure_is_named_by_its_title() {
-        assert_eq!(file_name("Revenue, closes <hidden>"), "revenue-closes-hidden.svg");
-        assert_eq!(file_name("Orders at ρ = 1.4"), "orders-at-ρ-1.4.svg");
-        assert_eq!(file_name("../x"), "..-x.svg");
+        assert_eq!(file_name("Revenue, closes <hidden>"), "revenue-closes-hidden");
+        assert_eq!(file_name("Orders at ρ = 1.4"), "orders-at-ρ-1.4");
+        assert_eq!(file_name("../x"), "..-x");
+    }
+    #[test]
+    fn figures_of_one_title_have_files_of_their_own() {
+        let figure = || bars(&Bars { title: "A b".into(), ..Bars::default() });
+        let body = vec![Block::Figure(figure()), Block::Figure(figure())];
+        let section = Section { body, ..Section::default() };
+        let report = Report { sections: vec![section], ..Report::default() };
+        let folder = std::env::temp_dir().join(format!("bywash-figures-{}", std::process::id()));
+        let paths = write_figures(&folder, &report).unwrap();
+        assert_eq!(paths, [folder.join("a-b.svg"), folder.join("a-b-2.svg")]);
+        assert!(paths.iter().all(|path| path.exists()));
+        fs::remove_dir_all(folder).unwrap();
     }
 }

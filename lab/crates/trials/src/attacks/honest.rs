@@ -91,7 +91,8 @@ fn read(port: u16, bound: Duration) -> io::Result<()> {
             return Err(ErrorKind::InvalidData.into());
         }
         if answer.has_ended() {
-            return Ok(());
+            let is_whole = answer.body.len() == size;
+            return if is_whole { Ok(()) } else { Err(ErrorKind::UnexpectedEof.into()) };
         }
         pause(start, step);
     }

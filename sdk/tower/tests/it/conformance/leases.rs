@@ -122,22 +122,15 @@ impl Transcript {
     /// Waits until the counts are the expected ones: 0 for one that is not named, and any for null.
     /// Queries outside of a named request are not counted.
     async fn has_stats(&self, expected: &Value) {
+        for name in expected.as_object().unwrap().keys() {
+            let is_known = name == "unnamed" || counts(&self.sentry).iter().any(|of| of.0 == name);
+            assert!(is_known, "no count is called {name}");
+        }
         let wanted = |name: &str| expected.get(name).map_or(Some(0), Value::as_u64);
         let holds = || {
-            let stats = self.sentry.stats();
-            let SentryStats { leased, stopped, taken, refused, unreachable, closed, stops } = stats;
-            [
-                ("leased", leased),
-                ("stopped", stopped),
-                ("taken", taken),
-                ("refused", refused),
-                ("unreachable", unreachable),
-                // A connection that another client has leased is closed as well.
-                ("spoiled", closed - taken),
-                ("stops", stops),
-            ]
-            .into_iter()
-            .all(|(name, count)| wanted(name).is_none_or(|wanted| wanted == count))
+            counts(&self.sentry)
+                .into_iter()
+                .all(|(name, count)| wanted(name).is_none_or(|wanted| wanted == count))
         };
         let until = async {
             while !holds() {
@@ -147,6 +140,22 @@ impl Transcript {
         let is_so = timeout(PATIENCE, until).await.is_ok();
         assert!(is_so, "{:?} is not {expected}", self.sentry.stats());
     }
+}
+
+/// Returns the counts by the names that the vectors give them.
+fn counts(sentry: &Sentry) -> [(&'static str, u64); 7] {
+    let stats = sentry.stats();
+    let SentryStats { leased, stopped, taken, refused, unreachable, closed, stops } = stats;
+    [
+        ("leased", leased),
+        ("stopped", stopped),
+        ("taken", taken),
+        ("refused", refused),
+        ("unreachable", unreachable),
+        // A connection that another client has leased is closed as well.
+        ("spoiled", closed - taken),
+        ("stops", stops),
+    ]
 }
 
 #[tokio::test]

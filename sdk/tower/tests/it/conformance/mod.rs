@@ -12,15 +12,48 @@ use std::time::Duration;
 use bywash_tower::Reason;
 use serde_json::Value;
 
-/// Returns the vectors of a file that hold for this library.
+/// The fields that each vector may have.
+const COMMON: [&str; 4] = ["why", "source", "except", "in_memory"];
+
+/// The lists of each file that this library runs, and the fields of their vectors.
+const LISTS: [(&str, &str, &[&str]); 7] = [
+    ("names.json", "requests", &["values", "name", "trusts_names"]),
+    ("names.json", "databases", &["name", "is_valid"]),
+    ("deadlines.json", "requests", &["values", "left_ms", "trusts_deadlines"]),
+    ("outgoing.json", "requests", &["fields", "after_ms", "settles", "outgoing", "trusts_names"]),
+    (
+        "answers.json",
+        "answers",
+        &["reason", "retry_after_ms", "method", "accept", "status", "fields", "text", "problem"],
+    ),
+    ("controller.json", "sequences", &["steps"]),
+    ("leases.json", "transcripts", &["answers", "daemon", "steps"]),
+];
+
+/// Returns the vectors of a file that hold for this library. It fails on unknown fields.
 fn vectors(file: &str, key: &str) -> Vec<Value> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance").join(file);
     let groups: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    for group in groups.as_object().unwrap().keys().filter(|group| *group != "about") {
+        assert!(fields_of(file, group).is_some(), "{file} has an unknown list {group}");
+    }
+    let fields = fields_of(file, key).expect("the list is in LISTS");
+    for vector in groups[key].as_array().unwrap() {
+        for field in vector.as_object().unwrap().keys().map(String::as_str) {
+            let is_known = COMMON.contains(&field) || fields.contains(&field);
+            assert!(is_known, "{file} has an unknown field {field}: {}", why(vector));
+        }
+    }
     let all = groups[key].as_array().unwrap().iter();
     let found: Vec<Value> =
         all.filter(|vector| vector["except"].get("rust").is_none()).cloned().collect();
     assert!(!found.is_empty(), "{file} has no {key}");
     found
+}
+
+/// Returns the fields of the vectors of a list; `None` if the list is not known.
+fn fields_of(file: &str, key: &str) -> Option<&'static [&'static str]> {
+    LISTS.iter().find(|list| (list.0, list.1) == (file, key)).map(|list| list.2)
 }
 
 /// Returns the rule that a vector checks.

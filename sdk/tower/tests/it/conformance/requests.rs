@@ -107,9 +107,9 @@ async fn deadlines() {
         // A request with no time left does not begin.
         let expected = time(&vector["left_ms"]).filter(|left| !left.is_zero());
         let (status, ended) = if expected.is_some() { (200, 0) } else { (504, 1) };
-        let stats = search.stats();
+        let counts = search.stats();
         assert_eq!(
-            (left, answer.status().as_u16(), stats.deadline, stats.lost),
+            (left, answer.status().as_u16(), counts.deadline, counts.lost),
             (expected, status, ended, 0),
             "{}",
             why(&vector)
