@@ -9,7 +9,6 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "python"))
 
 import uvicorn  # noqa: E402
-
 from bywash import Class, Controller, Query, Sentry, Taken, TerminateAsgi, Terminated, current, outgoing  # noqa: E402
 
 sentry = Sentry()
