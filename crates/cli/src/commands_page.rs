@@ -8,7 +8,7 @@ use clap::{Arg, Command, CommandFactory};
 use crate::args::Args;
 
 /// The text of the page before the first command.
-const HEAD: &str = include_str!("commands_page.md");
+const HEAD: &str = include_str!("commands_page.txt");
 /// The line of [`HEAD`] that the list of all commands replaces.
 const LIST: &str = "{commands}\n";
 
