@@ -2,10 +2,10 @@
 //!
 //! Discovery reports which requests cause the load. That is evidence. By itself it does not justify
 //! holding a client back, because only the operator knows whether the page may be slow [paper 5.5].
-//! So a finding becomes a *proposal*, with its evidence and the predicted effect of a rule. An
-//! operator who decides gives their name, a reason and a duration. From then on it is a *rule*,
-//! until it ends, is undone, or the configuration file replaces it. A *trial* is a rule as well; it
-//! is short, and its effect is measured.
+//! A finding becomes a *proposal*, with its evidence and the predicted effect of a rule. An operator
+//! approves it with their name, a reason and a duration. The proposal is then a *rule*, until the
+//! rule ends, is undone, or the configuration file replaces it. A *trial* is a short rule whose
+//! effect is measured.
 //!
 //! Nothing here reads a clock or a file: the time is an argument, and [`Book::text`] returns the
 //! text to be stored.

@@ -29,8 +29,8 @@
 //! **Unfinished requests.** A request of a new session whose body has not been received completely
 //! may hold a slot while its client sends. Such requests wait behind the others, and together they
 //! hold no more than half of the slots ([`QueueView::unfinished_is_full`]), even if slots are free.
-//! So a complete request finds a slot at once although many uploads have just begun and it is too
-//! early to know which clients are slow.
+//! A complete request therefore finds a slot at once, although many uploads have just begun. The
+//! engine does not know at that time which clients are slow.
 
 use alloc::vec;
 use alloc::vec::Vec;

@@ -48,7 +48,7 @@ pub struct Step {
 /// The counts of one class.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counts {
-    /// The number of later visits, and how often sessions asked for each class after them.
+    /// Counts of later visits: their number, and how often each class was requested next.
     pub later: (f64, Vec<f64>),
     /// The same for first visits.
     pub first: (f64, Vec<f64>),

@@ -27,9 +27,9 @@ pub(super) const LEAST: u32 = 10;
 const WILD: f64 = 20.0;
 /// The weight of a window in the spread of answers.
 const SPREAD: f64 = 0.3;
-/// The number of latencies after which a window of imprecise answers may end.
+/// A window of imprecise answers lasts at least this many latencies.
 const LONG_LATENCIES: f64 = 60.0;
-/// The time after which a window of imprecise answers may end. It ends when both have passed.
+/// A window of imprecise answers also lasts at least this long.
 const LONG: Span = Span::from_secs(3);
 /// The share of answers that must find a request waiting in a window that is full.
 const FULL: f64 = 0.9;

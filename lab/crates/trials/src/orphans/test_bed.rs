@@ -141,7 +141,7 @@ impl DaemonConnection {
     ///
     /// # Errors
     ///
-    /// If there is no answer.
+    /// Fails if the daemon does not answer.
     pub fn ask(&mut self, words: &str) -> io::Result<String> {
         self.0.get_mut().write_all(format!("1 {words}\n").as_bytes())?;
         let mut line = String::new();
