@@ -14,7 +14,7 @@ fuzz_target!(|text: &[u8]| {
             assert!(config.classes.len() <= 64 && config.upstream.servers.len() <= 64);
             // The gateway derives these from a configuration when it starts.
             let classes: Vec<_> = config.classes.iter().map(|class| class.class.clone()).collect();
-            let _order = config.order.order(&classes);
+            let _scheduler = config.scheduler.scheduler(&classes);
             for path in ["/", "/shop/cart/1", text.get(..40).unwrap_or(text)] {
                 let class = config.classifier.class(&Asked::new("GET", path));
                 assert!(class.index() < classes.len());

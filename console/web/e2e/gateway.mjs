@@ -77,7 +77,7 @@ workers = 1
 server = "http://127.0.0.1:${shop.port}"
 limit = 4
 
-[order]
+[scheduler]
 capacity = 20
 
 [resource.shop]

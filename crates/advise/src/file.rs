@@ -125,7 +125,7 @@ fn departures(advice: &Advice, around: &Around<'_>) -> String {
 
 fn order(advice: &Advice) -> String {
     let mut text =
-        "[order]\n# Transactions of proven sessions first, then sessions in progress, then new ones.\npolicy = \"session-first\"\n"
+        "[scheduler]\n# Transactions of proven sessions first, then sessions in progress, then new ones.\npolicy = \"session-first\"\n"
             .to_owned();
     let found = &advice.patience;
     match (found.median, found.mean) {

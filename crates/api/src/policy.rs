@@ -24,7 +24,7 @@ pub struct Policy {
     /// Whether the gateway is bypassed: it takes no decisions.
     pub bypassed: bool,
     /// The queueing discipline: which waiting request gets the next slot.
-    pub order: PolicyInForce,
+    pub scheduler: PolicyInForce,
     /// The concurrency limit: how many requests run at once.
     pub limit: PolicyInForce,
     /// The termination policy: how long a request may run.

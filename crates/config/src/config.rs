@@ -33,7 +33,7 @@ pub struct Config {
     /// The application servers.
     pub upstream: Upstream,
     /// The queueing policy and its parameters.
-    pub order: Settings,
+    pub scheduler: Settings,
     /// Options of the engine: concurrency limit, longest wait, sessions.
     pub engine: Options,
     /// Buffering of the bodies of waiting requests.

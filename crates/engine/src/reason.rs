@@ -111,7 +111,7 @@ impl Reason {
             }
             Self::PrincipalCap => {
                 "Its session or address had as many requests waiting as one may \
-                 (`order.principal_cap`)."
+                 (`scheduler.principal_cap`)."
             }
             Self::WaitedTooLong => "It had waited for the longest time that a request may wait.",
             Self::Reconfigured => "A new configuration left no place for it in the queue.",

@@ -109,12 +109,12 @@ impl Driver {
         let has = |name: &str| policy.parameters.iter().any(|parameter| parameter.name == name);
         let bounds = bounds.iter().filter(|(name, _)| has(name)).map(|(n, v)| (*n, v.as_str()));
         let settings = policy.settings(given.iter().copied().chain(bounds));
-        let order = settings.expect("the parameters are right").order(&classes());
+        let scheduler = settings.expect("the parameters are right").scheduler(&classes());
         // There is one slot at first, so every number has waited once before a decision is counted.
         let options = options(1, sessions);
         let numbers = places + SLOTS + 1;
         Self {
-            engine: Engine::new(classes(), order, options),
+            engine: Engine::new(classes(), scheduler, options),
             dice: Dice::new(1),
             now: Time::ZERO,
             actions: Vec::with_capacity(numbers as usize),

@@ -56,6 +56,6 @@ pub mod statement;
 mod table;
 
 pub use answer::{Answer, Refusal};
-pub use message::{LONGEST, Malformed, Message, Order, Reason, Scope};
+pub use message::{Command, LONGEST, Malformed, Message, Reason, Scope};
 pub use name::{DatabaseName, NotAName, OWN, RequestId};
 pub use table::{Backend, Bounds, Holder, Leased, Part, Released, Stopped, Table};

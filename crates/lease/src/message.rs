@@ -16,12 +16,12 @@ pub struct Message {
     /// daemon.
     pub number: u64,
     /// The content of the message.
-    pub order: Order,
+    pub command: Command,
 }
 
 /// The content of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum Command {
     /// A connection works for a request from now on.
     Lease {
         /// The request.
@@ -128,14 +128,14 @@ impl Message {
         })?;
         let verb = words.next().unwrap_or_default();
         let words: Vec<&str> = words.collect();
-        match Order::parse(verb, &words) {
-            Ok(order) => Ok(Self { number, order }),
+        match Command::parse(verb, &words) {
+            Ok(command) => Ok(Self { number, command }),
             Err(why) => Err(Malformed { number, why }),
         }
     }
 }
 
-impl Order {
+impl Command {
     fn parse(verb: &str, words: &[&str]) -> Result<Self, &'static str> {
         match (verb, words) {
             ("LEASE", [request, database, connection, rest @ ..]) => {
@@ -240,15 +240,15 @@ fn named<'a, const N: usize>(
 impl fmt::Display for Message {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let number = self.number;
-        match &self.order {
-            Order::Lease { request, database, connection, not_after } => {
+        match &self.command {
+            Command::Lease { request, database, connection, not_after } => {
                 write!(f, "{number} LEASE {request} {database} {connection}")?;
                 until(f, *not_after)
             }
-            Order::Release { request, database, connection } => {
+            Command::Release { request, database, connection } => {
                 write!(f, "{number} RELEASE {request} {database} {connection}")
             }
-            Order::Stop { request, reason, scope, not_after, traceparent } => {
+            Command::Stop { request, reason, scope, not_after, traceparent } => {
                 write!(f, "{number} STOP {request} {}", reason.name())?;
                 if *scope == Scope::Own {
                     f.write_str(" scope=own")?;

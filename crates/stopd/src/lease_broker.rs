@@ -11,7 +11,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use bywash_config::Mode;
 use bywash_lease::{
-    Answer, Backend, DatabaseName, Holder, Leased, Message, OWN, Order, Part, Reason, Refusal,
+    Answer, Backend, Command, DatabaseName, Holder, Leased, Message, OWN, Part, Reason, Refusal,
     Released, RequestId, Scope, Stopped, Table,
 };
 use bywash_units::{Span, Time};
@@ -98,23 +98,25 @@ impl LeaseBroker {
         message: Message,
     ) {
         let number = message.number;
-        let answered = match message.order {
+        let answered = match message.command {
             // A client that may lease may also stop the work that it has leased.
-            Order::Lease { .. } | Order::Release { .. } | Order::Stop { scope: Scope::Own, .. }
+            Command::Lease { .. }
+            | Command::Release { .. }
+            | Command::Stop { scope: Scope::Own, .. }
                 if !rights.leases =>
             {
                 Err(refused(Refusal::Forbidden, "add this user to sentry.leases"))
             }
-            Order::Stop { scope: Scope::All, .. } if !rights.stops => {
+            Command::Stop { scope: Scope::All, .. } if !rights.stops => {
                 Err(refused(Refusal::Forbidden, "add this user to sentry.stops"))
             }
-            Order::Lease { request, database, connection, not_after } => {
+            Command::Lease { request, database, connection, not_after } => {
                 self.lease(holder, &request, &Backend::new(database, connection, holder), not_after)
             }
-            Order::Release { request, database, connection } => {
+            Command::Release { request, database, connection } => {
                 self.release(holder, &request, &Backend::new(database, connection, holder), number)
             }
-            Order::Stop { request, reason, scope, not_after, traceparent } => {
+            Command::Stop { request, reason, scope, not_after, traceparent } => {
                 let only = (scope == Scope::Own).then(|| Part { holder, until: self.now() });
                 self.stop(
                     responder,

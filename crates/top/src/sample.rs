@@ -34,7 +34,7 @@ pub(super) fn policy() -> Policy {
     let none = json!({ "name": "fixed", "parameters": {} });
     serde_json::from_value(json!({
         "revision": 9, "file": null, "read_ms": 0, "mode": "observe", "bypassed": false, "kept": false,
-        "order": none, "limit": none, "terminate": none,
+        "scheduler": none, "limit": none, "terminate": none,
         "classes": [class("confirm", "transact", "enforce", 10, Some(4)), class("search", "browse", "observe", 100, None)],
         "overrides": [{
             "number": 4, "target": { "class": { "class": "confirm", "mode": "enforce", "percent": 10 } }, "by": "bo",

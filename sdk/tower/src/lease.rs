@@ -13,7 +13,7 @@
 use std::ops::{Deref, DerefMut};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use bywash_lease::{Answer, DatabaseName, Order, Refusal, RequestId};
+use bywash_lease::{Answer, Command, DatabaseName, Refusal, RequestId};
 use tokio::runtime::Handle as Runtime;
 use tokio::sync::oneshot;
 
@@ -159,13 +159,13 @@ impl Lease {
         token: &Token,
         told: Option<oneshot::Sender<Reason>>,
     ) -> Result<Answer, Silence> {
-        let order = Order::Lease {
+        let command = Command::Lease {
             request: self.request.clone(),
             database: self.database.clone(),
             connection: self.number,
             not_after: token.left_at_most().map(|left| in_millis(left + BEYOND_DEADLINE)),
         };
-        self.talk.ask(order, told).await
+        self.talk.ask(command, told).await
     }
 
     /// Evaluates the answer to a lease. Returns whether the lease must be released.
@@ -201,8 +201,8 @@ impl Lease {
         }
     }
 
-    fn release(&self) -> Order {
-        Order::Release {
+    fn release(&self) -> Command {
+        Command::Release {
             request: self.request.clone(),
             database: self.database.clone(),
             connection: self.number,

@@ -43,7 +43,7 @@ export function Policy({ route }: Seen) {
                         <dl class="facts">
                             <dt title="Which waiting request gets the next slot">Scheduler</dt>
                             <dd>
-                                <Parameters of={value.order} />
+                                <Parameters of={value.scheduler} />
                             </dd>
                             <dt title="How many requests run at once">Concurrency limit</dt>
                             <dd>

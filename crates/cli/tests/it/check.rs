@@ -13,7 +13,7 @@ http = "127.0.0.1:0"
 [upstream]
 server = "http://127.0.0.1:9000"
 limit = "eight"
-[order]
+[scheduler]
 policy = "session-frist"
 [class.home]
 match = ["GET /"]

@@ -95,7 +95,7 @@ pub(crate) const UTILITY: Key = Key::new(
     Kind::Number { min: 0.0, max: f64::MAX },
     "1",
     "The worth of one request: its probability of ending in revenue, times the revenue. Only \
-     ratios count. Under order.policy `session-first` it says one thing: first requests of a \
+     ratios count. Under scheduler.policy `session-first` it says one thing: first requests of a \
      class with a lower utility than `class.other` go last.",
 );
 /// More than any order is worth. Sums of values up to this stay finite.

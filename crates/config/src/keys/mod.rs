@@ -56,7 +56,7 @@ pub(crate) const OTHER: &str = bywash_engine::Class::OTHER;
 
 /// Every table, in the order of the example and the reference.
 pub(crate) static SECTIONS: [&Section; 24] = [
-    &ROOT, &LISTEN, &TLS, &UPSTREAM, &HEALTH, &LIMIT, &ORDER, &TERMINATE, &QUEUE, &IDENTIFY,
+    &ROOT, &LISTEN, &TLS, &UPSTREAM, &HEALTH, &LIMIT, &SCHEDULER, &TERMINATE, &QUEUE, &IDENTIFY,
     &LEVELS, &LEARN, &LIMITS, &ANSWERS, &LOG, &STATE, &CONSOLE, &STOP, &SENTRY, &DATABASE,
     &ELEPHANTS, &RESOURCE, &THROTTLE, &CLASS,
 ];
@@ -77,14 +77,18 @@ pub(crate) const MODE: Key = Key::new(
      effect. A class can override this.",
 );
 
-pub(crate) static ORDER: Section = Section {
-    name: "order",
+pub(crate) static SCHEDULER: Section = Section {
+    name: "scheduler",
     about: "The scheduler, which chooses the waiting request that gets the next slot. The other \
             keys are parameters of the policy.",
     keys: &[POLICY],
 };
-pub(crate) const POLICY: Key =
-    Key::new("policy", Kind::Policy(Listed::Orders), "session-first", "The name of the policy.");
+pub(crate) const POLICY: Key = Key::new(
+    "policy",
+    Kind::Policy(Listed::Schedulers),
+    "session-first",
+    "The name of the policy.",
+);
 
 pub(crate) static LIMIT: Section = Section {
     name: "limit",

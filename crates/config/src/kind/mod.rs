@@ -71,7 +71,7 @@ pub(crate) enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Listed {
     /// Queueing policies: which waiting request gets the next slot.
-    Orders,
+    Schedulers,
     /// Concurrency limits: how many requests run at once.
     Limits,
     /// Termination policies: how long a request may run.
@@ -82,7 +82,7 @@ impl Listed {
     /// Returns the policies of the list, the default first.
     pub(crate) fn entries(self) -> Vec<Entry> {
         match self {
-            Self::Orders => POLICIES.iter().map(Policy::entry).collect(),
+            Self::Schedulers => POLICIES.iter().map(Policy::entry).collect(),
             Self::Limits => LIMITS.iter().map(Policy::entry).collect(),
             Self::Terminations => TERMINATIONS.iter().map(Policy::entry).collect(),
         }

@@ -9,8 +9,8 @@ mod identify;
 mod levels;
 mod limit;
 mod listen;
-mod order;
 mod policy;
+mod scheduler;
 mod sentry;
 mod server;
 mod terminate;
@@ -73,7 +73,7 @@ pub(crate) fn config(document: &Document<'_>, report: &mut Report) -> Config {
         mode,
         tls: tls::tls(document, &listeners, report),
         listen,
-        order: order::settings(document, &classes, report),
+        scheduler: scheduler::settings(document, &classes, report),
         engine: Options { termination: terminate::settings(document, report), ..options },
         upstream,
         queue: buffers(&queue, report),

@@ -296,7 +296,9 @@ fn a_total_may_cut_short_what_others_say_and_not_what_stands_beside_it() {
 #[test]
 fn nothing_is_learned_of_worth_where_nothing_is_earned() {
     let with_class = |policy: &str, line: &str| {
-        beside(&format!("[order]\npolicy = \"{policy}\"\n[class.a]\nmatch = [\"GET /\"]\n{line}"))
+        beside(&format!(
+            "[scheduler]\npolicy = \"{policy}\"\n[class.a]\nmatch = [\"GET /\"]\n{line}"
+        ))
     };
     let problems = with_class("value-index", "pin = 3\n");
     assert_eq!((only(&problems).code, only(&problems).column), ("W129", 2), "{problems}");

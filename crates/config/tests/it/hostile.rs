@@ -36,7 +36,7 @@ fn garbage_is_read_without_a_panic() {
         "version",
         "class",
         "upstream",
-        "order",
+        "scheduler",
         ".",
         "=",
         "[",

@@ -167,7 +167,8 @@ fn what_a_broken_text_may_have_lost_is_not_called_missing() {
 
 #[test]
 fn under_an_unknown_policy_only_parameters_of_none_are_strangers() {
-    let problems = with("[order]\npolicy = \"lifo\"\ntransact = 5\ncapacity = 3\nnonsense = 1\n");
+    let problems =
+        with("[scheduler]\npolicy = \"lifo\"\ntransact = 5\ncapacity = 3\nnonsense = 1\n");
     let codes: Vec<_> = problems.iter().map(|problem| (problem.code, problem.line)).collect();
     assert_eq!(codes, [("E010", 5), ("E002", 8)], "{problems}");
     assert_eq!(problems.iter().next().unwrap().help.as_deref(), Some("did you mean `lifo-pri`?"));
@@ -208,8 +209,8 @@ fn no_order_is_worth_more_than_there_is_money() {
 
 #[test]
 fn a_threshold_alone_is_compared_with_the_default_of_the_other() {
-    assert_eq!(only(&with("[order]\nupper = 0.5\n")).code, "E102");
-    assert!(with("[order]\nupper = 0.75\n").is_empty());
+    assert_eq!(only(&with("[scheduler]\nupper = 0.5\n")).code, "E102");
+    assert!(with("[scheduler]\nupper = 0.75\n").is_empty());
 }
 
 #[test]

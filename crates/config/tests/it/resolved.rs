@@ -21,7 +21,7 @@ half_close = "allow"
 [upstream]
 server = "http://[::1]"
 limit = 8
-[order]
+[scheduler]
 policy = "lifo-pri"
 transact = 30
 interval = "2s"
@@ -75,9 +75,10 @@ fn values_arrive_where_they_are_used() {
 
 #[test]
 fn the_policy_gets_its_parameters() {
-    let order = shop().order;
-    assert_eq!(order.name(), "lifo-pri");
-    let values: Vec<String> = order.values().map(|(p, v)| format!("{} {v:?}", p.name)).collect();
+    let scheduler = shop().scheduler;
+    assert_eq!(scheduler.name(), "lifo-pri");
+    let values: Vec<String> =
+        scheduler.values().map(|(p, v)| format!("{} {v:?}", p.name)).collect();
     assert!(values.contains(&"transact Count(30)".to_string()), "{values:?}");
     assert!(values.contains(&"browse Count(50)".to_string()), "{values:?}");
 }
@@ -157,7 +158,7 @@ fn an_upstream_alone_is_enough() {
     let config = Config::for_upstream("http://127.0.0.1:3000").unwrap();
     assert_eq!(config.mode, Mode::Observe);
     assert_eq!(shown(&config.upstream.servers), ["http://127.0.0.1:3000"]);
-    assert_eq!(config.order.name(), "session-first");
+    assert_eq!(config.scheduler.name(), "session-first");
     assert_eq!(config.identify.session, Session::Auto);
     assert!(config.identify.token.is_none() && config.identify.signals.is_empty());
     assert_eq!(config.limits.max_header_bytes, 16 * 1024);
@@ -172,7 +173,7 @@ fn the_example_has_every_default_and_not_one_problem() {
     let (config, warnings) = Config::parse(&example(), "example.toml").unwrap();
     assert!(warnings.is_empty(), "{warnings}");
     let plain = Config::for_upstream("http://127.0.0.1:3000").unwrap();
-    assert_eq!(format!("{:?}", config.order), format!("{:?}", plain.order));
+    assert_eq!(format!("{:?}", config.scheduler), format!("{:?}", plain.scheduler));
     assert_eq!(format!("{:?}", config.engine), format!("{:?}", plain.engine));
     assert_eq!((config.listen, config.limits), (plain.listen, plain.limits));
     assert_eq!((config.upstream, config.queue), (plain.upstream, plain.queue));
@@ -191,7 +192,7 @@ fn what_the_example_has_in_comments_is_right_too() {
         // token keys would be read from disk.
         let is_read = |key: &&str| key.starts_with("page") || key.starts_with("token_keys");
         let key = line.strip_prefix("# ").filter(is_key).filter(|key| !is_read(key));
-        key.filter(|_| !["[order]", "[limit]", "[terminate]"].contains(&table))
+        key.filter(|_| !["[scheduler]", "[limit]", "[terminate]"].contains(&table))
             .unwrap_or(line)
             .replace("details\"]", "other\"]")
             + "\n"
@@ -224,7 +225,7 @@ fn what_the_example_has_in_comments_is_right_too() {
 #[test]
 fn the_schema_knows_parameters_with_their_ranges() {
     let schema = schema();
-    let capacity = &schema["properties"]["order"]["oneOf"][0]["properties"]["capacity"];
+    let capacity = &schema["properties"]["scheduler"]["oneOf"][0]["properties"]["capacity"];
     assert_eq!(capacity["minimum"], 1);
     assert_eq!(capacity["maximum"], 1_000_000);
     assert_eq!(capacity["default"], 100);

@@ -5,24 +5,24 @@
 //! [`LIMITS`] or [`TERMINATIONS`], and one scenario in `lab/`.
 
 mod limits;
-mod orders;
+mod schedulers;
 mod terminations;
 
 pub use limits::{LIMITS, LimitPolicy, find_limit};
-pub use orders::{POLICIES, find};
+pub use schedulers::{POLICIES, find};
 pub use terminations::{TERMINATIONS, TerminationPolicy, find_termination};
 
 pub use crate::limit::{LimitSettings, Limits};
 pub use crate::parameters::{Decides, Domain, Entry, Parameter, ParameterError, Value};
-pub use crate::queue::Orders;
+pub use crate::queue::Schedulers;
 pub use crate::terminate::{TerminationSettings, Terminations};
 
 /// A policy of the catalogue: a scheduler by default, a limit with [`Limits`], a termination with
 /// [`Terminations`].
-pub type Policy<D = Orders> = crate::parameters::Policy<D>;
+pub type Policy<D = Schedulers> = crate::parameters::Policy<D>;
 
 /// A policy with a value for each of its parameters: a scheduler by default.
-pub type Settings<D = Orders> = crate::parameters::Settings<D>;
+pub type Settings<D = Schedulers> = crate::parameters::Settings<D>;
 
 #[cfg(test)]
 mod tests {
@@ -35,7 +35,7 @@ mod tests {
     fn every_policy_can_be_made_from_its_defaults() {
         for policy in &POLICIES {
             let settings = policy.settings([]).unwrap();
-            assert!(!settings.order(&[]).newest_first(), "{} starts calm", policy.name);
+            assert!(!settings.scheduler(&[]).newest_first(), "{} starts calm", policy.name);
         }
     }
 

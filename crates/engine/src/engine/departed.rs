@@ -20,7 +20,7 @@ impl Engine {
                 self.did_not_arrive(now, id);
                 if !self.leave_lane(id) {
                     let view = view(now, self.mean_service, self.learning.values(), &self.requests);
-                    self.order.departed(&view, id);
+                    self.scheduler.departed(&view, id);
                     self.requests.leave_queue(id);
                 }
                 self.requests.set(id, State::Free);

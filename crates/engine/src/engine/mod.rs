@@ -14,7 +14,9 @@ use crate::classify::strict;
 use crate::event::{End, Event, Meter, Service};
 use crate::limit::{Completion, Ended, Limit, Load};
 use crate::mean_service::MeanService;
-use crate::queue::{Floor, Holder, Order, Principal, Push, QueueView, Requests, State, Waiting};
+use crate::queue::{
+    Floor, Holder, Principal, Push, QueueView, Requests, Scheduler, State, Waiting,
+};
 use crate::reason::Reason;
 use crate::request::{
     Class, ClassId, ClassSet, Request, RequestId, SessionKey, Signals, Standing, Upload,
@@ -41,7 +43,7 @@ pub struct Engine {
     classes: Vec<Class>,
     /// Whether requests of any class can be stopped.
     any_stops: bool,
-    order: Box<dyn Order>,
+    scheduler: Box<dyn Scheduler>,
     limit: Box<dyn Limit>,
     terminate: Box<dyn Terminate>,
     /// Whether requests may be stopped at present.
@@ -67,7 +69,7 @@ pub struct Engine {
 
 impl Engine {
     /// Creates an idle engine.
-    pub fn new(classes: Vec<Class>, order: Box<dyn Order>, options: Options) -> Self {
+    pub fn new(classes: Vec<Class>, scheduler: Box<dyn Scheduler>, options: Options) -> Self {
         let mut requests = Requests::new(classes.len());
         let limit = options.limit.limit();
         requests.has_slots(limit.slots(), options.slow_share);
@@ -77,7 +79,7 @@ impl Engine {
             any_stops: any_stops(&classes),
             sessions: Sessions::new(options.sessions, options.session_ttl, proving(&classes)),
             classes,
-            order,
+            scheduler,
             limit,
             terminate: options.termination.termination(),
             stops: true,
@@ -117,7 +119,7 @@ impl Engine {
                 self.served(now, session, Served { service, signals, earned, in_time });
             }
             Event::Renamed { from, to } => self.sessions.renamed(from, to),
-            Event::Read(reading) => self.order.read(reading),
+            Event::Read(reading) => self.scheduler.read(reading),
         }
         self.fill(now, actions);
     }
@@ -162,7 +164,7 @@ impl Engine {
     /// Returns which [`Reading`](crate::Reading) the scheduler needs, and the time to average it
     /// over; `None` if it needs none.
     pub fn meter(&self) -> Option<(Meter, Span)> {
-        self.order.meter()
+        self.scheduler.meter()
     }
 
     /// Returns the engine's current state.
@@ -174,7 +176,7 @@ impl Engine {
             waiting: view.length() as u32,
             held: self.lanes.length() as u32,
             oldest: view.oldest().map_or(Span::ZERO, |id| view.age(id)),
-            newest_first: self.order.newest_first(),
+            newest_first: self.scheduler.newest_first(),
             mean_service: self.mean_service.mean(),
             sessions: self.sessions.len() as u32,
         }
@@ -271,9 +273,9 @@ impl Engine {
         if self.running < self.limit.slots() && self.requests.may_run(id) {
             // No waiting request may have the slot: `fill` sees to that after every event.
             let view = view(now, self.mean_service, self.learning.values(), &self.requests);
-            let refused = self.order.reject(&view, id);
+            let refused = self.scheduler.reject(&view, id);
             if refused.is_none() {
-                self.order.started_at_once(&view, id);
+                self.scheduler.started_at_once(&view, id);
             }
             actions.push(match refused {
                 Some(reason) => self.shed(now, id, reason),
@@ -290,7 +292,7 @@ impl Engine {
         {
             if first == id {
                 let view = view(now, self.mean_service, self.learning.values(), &self.requests);
-                self.order.started_at_once(&view, id);
+                self.scheduler.started_at_once(&view, id);
                 actions.push(self.start(now, id, Reason::Best));
                 self.note_crowd_of_uploads(now);
                 return;
@@ -307,7 +309,7 @@ impl Engine {
     /// because of it, if any, and the reason.
     fn enter_queue(&mut self, now: Time, id: RequestId) -> Option<(RequestId, Reason)> {
         let view = view(now, self.mean_service, self.learning.values(), &self.requests);
-        match self.order.push(&view, id) {
+        match self.scheduler.push(&view, id) {
             Push::Queued => {
                 self.requests.enter_queue(id);
                 None
@@ -373,12 +375,12 @@ impl Engine {
                 continue;
             }
             let view = view(now, self.mean_service, self.learning.values(), &self.requests);
-            if let Some((id, reason)) = self.order.discard(&view) {
+            if let Some((id, reason)) = self.scheduler.discard(&view) {
                 self.requests.leave_queue(id);
                 actions.push(self.shed(now, id, reason));
                 continue;
             }
-            let Some((id, reason)) = self.order.pop(&view) else {
+            let Some((id, reason)) = self.scheduler.pop(&view) else {
                 break;
             };
             self.requests.leave_queue(id);
@@ -396,7 +398,7 @@ impl Engine {
             return;
         }
         let view = view(now, self.mean_service, self.learning.values(), &self.requests);
-        self.order.remove(&view, id);
+        self.scheduler.remove(&view, id);
         self.requests.leave_queue(id);
     }
 

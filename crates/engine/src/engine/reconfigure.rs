@@ -11,7 +11,7 @@ use bywash_units::Time;
 
 use super::{Engine, Options, any_stops};
 use crate::action::Action;
-use crate::queue::Order;
+use crate::queue::Scheduler;
 use crate::reason::Reason;
 use crate::request::{Class, RequestId};
 use crate::session::proving;
@@ -19,9 +19,9 @@ use crate::session::proving;
 impl Engine {
     /// Applies these classes, this scheduler and these options from now on.
     ///
-    /// `order` is `None` to keep the present scheduler:
-    /// [`Settings::changed_order`](crate::catalog::Settings::changed_order) decides that. With
-    /// `None` and equal options no later decision differs from what it would have been.
+    /// `scheduler` is `None` to keep the present scheduler:
+    /// [`Settings::changed_scheduler`](crate::catalog::Settings::changed_scheduler) decides that.
+    /// With `None` and equal options no later decision differs from what it would have been.
     ///
     /// The effects on each part of the state:
     /// - **slots**: running requests keep theirs. With a lower limit no request starts until enough
@@ -54,13 +54,16 @@ impl Engine {
         &mut self,
         now: Time,
         classes: Vec<Class>,
-        order: Option<Box<dyn Order>>,
+        scheduler: Option<Box<dyn Scheduler>>,
         options: Options,
         actions: &mut Vec<Action>,
     ) {
         let (before, after) = (self.classes.len(), classes.len());
         assert!(after >= before, "{before} classes cannot become {after}");
-        assert!(after == before || order.is_some(), "new classes need a scheduler that knows them");
+        assert!(
+            after == before || scheduler.is_some(),
+            "new classes need a scheduler that knows them"
+        );
         self.sessions.resize(now, options.sessions, options.session_ttl, proving(&classes));
         self.attempts.reconfigure(options.retry_window);
         if self.learning.kinds() != options.learn.kinds {
@@ -82,14 +85,14 @@ impl Engine {
         if pinned_otherwise || self.learning.is_due_at_once() {
             self.learning.publish(now, &self.classes);
         }
-        if let Some(order) = order {
-            self.move_to(now, order, actions);
+        if let Some(scheduler) = scheduler {
+            self.move_to(now, scheduler, actions);
         }
     }
 
-    fn move_to(&mut self, now: Time, order: Box<dyn Order>, actions: &mut Vec<Action>) {
+    fn move_to(&mut self, now: Time, scheduler: Box<dyn Scheduler>, actions: &mut Vec<Action>) {
         let waiting = self.requests.empty_queue(self.classes.len());
-        self.order = order;
+        self.scheduler = scheduler;
         let refused: Vec<RequestId> = waiting
             .into_iter()
             .filter_map(|id| self.enter_queue(now, id))

@@ -30,7 +30,7 @@ impl Engine {
     fn is_pressed(&mut self, now: Time, new: RequestId) -> bool {
         let view = self.view(now);
         let max_wait = self.options.max_wait.unwrap_or(Span::MAX);
-        let pressure = self.order.pressure(&view, view.waiting(new), max_wait);
+        let pressure = self.scheduler.pressure(&view, view.waiting(new), max_wait);
         if pressure >= 1.0 {
             self.pressed = now + WHILE;
         }
@@ -129,7 +129,7 @@ impl Engine {
         than: f64,
     ) -> Option<RequestId> {
         let view = view(now, self.mean_service, self.learning.values(), &self.requests);
-        let next = self.order.goes_first(&view, new);
+        let next = self.scheduler.goes_first(&view, new);
         let class = view.waiting(next).class.index();
         let promise = self.promise(now, class, Span::ZERO)?;
         (promise > than).then_some(next)

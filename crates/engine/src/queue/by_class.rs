@@ -12,8 +12,8 @@ use alloc::vec::Vec;
 
 use bywash_units::{Span, Utility};
 
-use super::OrderSettings;
-use super::{Order, Push, QueueView, Waiting, pressure};
+use super::SchedulerSettings;
+use super::{Push, QueueView, Scheduler, Waiting, pressure};
 use crate::event::{Meter, Reading};
 use crate::overload::Thresholds;
 use crate::reason::Reason;
@@ -36,7 +36,7 @@ struct Queue {
 
 impl ByClass {
     /// Creates the FIFO variant: 8Q-AF.
-    pub fn always_fifo(settings: &OrderSettings, classes: &[Class]) -> Self {
+    pub fn always_fifo(settings: &SchedulerSettings, classes: &[Class]) -> Self {
         let queue = |class: &Class| Queue {
             tier: class.tier,
             utility: class.utility,
@@ -46,7 +46,7 @@ impl ByClass {
     }
 
     /// Creates LIFO-Pri.
-    pub fn lifo_pri(settings: &OrderSettings, classes: &[Class]) -> Self {
+    pub fn lifo_pri(settings: &SchedulerSettings, classes: &[Class]) -> Self {
         Self { cpu: Some(Thresholds::cpu(settings)), ..Self::always_fifo(settings, classes) }
     }
 
@@ -76,7 +76,7 @@ impl ByClass {
     }
 }
 
-impl Order for ByClass {
+impl Scheduler for ByClass {
     fn push(&mut self, view: &QueueView<'_>, id: RequestId) -> Push {
         let class = view.waiting(id).class.index();
         if view.length_of(class) >= self.queues[class].places {

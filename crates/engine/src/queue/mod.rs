@@ -1,6 +1,6 @@
 //! The schedulers: which waiting request gets the next slot.
 //!
-//! One policy is one file with one type that implements [`Order`]. The catalogue lists the
+//! One policy is one file with one type that implements [`Scheduler`]. The catalogue lists the
 //! policies; nothing else knows their names. Every operation, including the removal of a request
 //! from the middle, is O(1) in the number of waiting requests (and at most linear in the number of
 //! classes, ≤ 64). It allocates only while the number of simultaneous requests exceeds any earlier
@@ -41,14 +41,14 @@ use crate::value::Values;
 
 /// The policy kind of schedulers: which waiting request gets the next slot.
 #[derive(Clone, Copy, Debug)]
-pub enum Orders {}
+pub enum Schedulers {}
 
-impl Decides for Orders {
-    type Build = fn(&OrderSettings, &[Class]) -> Box<dyn Order>;
+impl Decides for Schedulers {
+    type Build = fn(&SchedulerSettings, &[Class]) -> Box<dyn Scheduler>;
 }
 
 /// A scheduler with a value for each of its parameters.
-pub type OrderSettings = Settings<Orders>;
+pub type SchedulerSettings = Settings<Schedulers>;
 
 /// The facts about a waiting request that a scheduler may use.
 #[derive(Clone, Copy, Debug)]
@@ -221,7 +221,7 @@ pub enum Push {
 /// The engine keeps the waiting requests by arrival and by class and shows them in the
 /// [`QueueView`]. A scheduler keeps only what it needs beyond that. A request that is being pushed
 /// is not yet in the view; a request that is being removed still is.
-pub trait Order: Send {
+pub trait Scheduler: Send {
     /// Returns the reason to reject a request that arrives while a slot is free, or `None` to let
     /// it run. A rejected request is shed. A scheduler that only decides which request is next
     /// rejects none here; an admission control may.

@@ -37,14 +37,14 @@ use alloc::vec::Vec;
 
 use bywash_units::{Share, Span, Time};
 
-use super::OrderSettings;
+use super::SchedulerSettings;
 use super::behind::{Behind, Group};
 use super::departures::Departures;
 use super::floor::Floor;
 use super::occupied::Occupied;
 use super::principals::Principals;
 use super::ranking::{Ranking, Ranks, Retries};
-use super::{Behaved, Order, Push, QueueView, Repeats, Waiting, pressure};
+use super::{Behaved, Push, QueueView, Repeats, Scheduler, Waiting, pressure};
 use crate::event::{Meter, Reading};
 use crate::lists::Lists;
 use crate::overload::{Detector, GROUPS};
@@ -92,7 +92,7 @@ const MOST_SET_BACK: usize = 16;
 
 impl<R: Ranking> Ranked<R> {
     /// Creates the scheduler from the parameters that all ranked policies have.
-    pub(super) fn new(ranking: R, settings: &OrderSettings, classes: &[Class]) -> Self {
+    pub(super) fn new(ranking: R, settings: &SchedulerSettings, classes: &[Class]) -> Self {
         let behind = Behind::new(ranking.cells());
         let cells = behind.cells();
         let capacity = settings.count("capacity");
@@ -373,7 +373,7 @@ impl<R: Ranking> Ranked<R> {
     }
 }
 
-impl<R: Ranking> Order for Ranked<R> {
+impl<R: Ranking> Scheduler for Ranked<R> {
     fn started_at_once(&mut self, view: &QueueView<'_>, id: RequestId) {
         self.detector.arrived(view.now, false);
         self.detector.left(self.ranking.group(view.waiting(id)), Span::ZERO);

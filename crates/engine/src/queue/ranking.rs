@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::{OrderSettings, Waiting};
+use super::{SchedulerSettings, Waiting};
 use crate::value::Values;
 
 /// The policy's part: the cell of each request, and how cells rank.
@@ -42,7 +42,7 @@ pub(super) enum Retries {
 
 impl Retries {
     /// Reads the parameter `retries`.
-    pub(super) fn new(settings: &OrderSettings) -> Self {
+    pub(super) fn new(settings: &SchedulerSettings) -> Self {
         match settings.choice("retries") {
             "all" => Self::All,
             "none" => Self::None,

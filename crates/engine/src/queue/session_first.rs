@@ -18,15 +18,15 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::OrderSettings;
+use super::SchedulerSettings;
 use super::ranked::Ranked;
 use super::ranking::{Ranking, Ranks};
-use super::{Order, Waiting};
+use super::{Scheduler, Waiting};
 use crate::request::{Class, Standing};
 use crate::value::Values;
 
 /// Creates the scheduler from the catalogue's parameters.
-pub fn session_first(settings: &OrderSettings, classes: &[Class]) -> Box<dyn Order> {
+pub fn session_first(settings: &SchedulerSettings, classes: &[Class]) -> Box<dyn Scheduler> {
     let other = classes.iter().find(|class| class.name == Class::OTHER);
     let is_minor = |class: &Class| other.is_some_and(|other| class.utility < other.utility);
     let ranking = ByStanding { minor: classes.iter().map(is_minor).collect() };

@@ -4,7 +4,7 @@
 
 use bywash_units::Span;
 
-use super::{Order, OrderSettings, Push, QueueView, Waiting, pressure};
+use super::{Push, QueueView, Scheduler, SchedulerSettings, Waiting, pressure};
 use crate::reason::Reason;
 use crate::request::RequestId;
 
@@ -17,7 +17,7 @@ pub struct Single {
 
 impl Single {
     /// Creates the scheduler from the catalogue's parameters.
-    pub fn new(settings: &OrderSettings) -> Self {
+    pub fn new(settings: &SchedulerSettings) -> Self {
         Self {
             capacity: settings.count("capacity") as usize,
             newest_first: settings.choice("order") == "lifo",
@@ -25,7 +25,7 @@ impl Single {
     }
 }
 
-impl Order for Single {
+impl Scheduler for Single {
     fn push(&mut self, view: &QueueView<'_>, _: RequestId) -> Push {
         if view.length() < self.capacity { Push::Queued } else { Push::Refused(Reason::QueueFull) }
     }

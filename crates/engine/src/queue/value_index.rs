@@ -15,15 +15,15 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::OrderSettings;
+use super::SchedulerSettings;
 use super::ranked::Ranked;
 use super::ranking::{Ranking, Ranks};
-use super::{Order, Waiting};
+use super::{Scheduler, Waiting};
 use crate::request::{Class, ClassId, Signals, Standing, Tier};
 use crate::value::{Position, Values};
 
 /// Creates the scheduler from the catalogue's parameters.
-pub fn value_index(settings: &OrderSettings, classes: &[Class]) -> Box<dyn Order> {
+pub fn value_index(settings: &SchedulerSettings, classes: &[Class]) -> Box<dyn Scheduler> {
     let ranking =
         ByValue { tiers: classes.iter().map(|class| class.tier).collect(), version: None };
     Box::new(Ranked::new(ranking, settings, classes))

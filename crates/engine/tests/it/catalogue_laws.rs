@@ -165,23 +165,23 @@ impl Model {
 
     fn reconfigure_with_the_same(&mut self) {
         let Setup { settings, options, classes } = self.setup.clone();
-        let order = match self.between {
-            Between::Moved => Some(settings.order(&classes)),
+        let scheduler = match self.between {
+            Between::Moved => Some(settings.scheduler(&classes)),
             Between::Nothing | Between::Reconfigured => {
-                settings.changed_order(&classes, &settings, &classes)
+                settings.changed_scheduler(&classes, &settings, &classes)
             }
         };
         let mut actions = Vec::new();
-        self.engine.reconfigure(self.now, classes, order, options, &mut actions);
+        self.engine.reconfigure(self.now, classes, scheduler, options, &mut actions);
         assert_eq!(actions, [], "who had a place has one");
     }
 
     fn reconfigure(&mut self, new: Setup) {
         let Setup { settings, classes, .. } = &self.setup;
-        let order = new.settings.changed_order(&new.classes, settings, classes);
-        let (moves, mut actions) = (order.is_some(), Vec::new());
+        let scheduler = new.settings.changed_scheduler(&new.classes, settings, classes);
+        let (moves, mut actions) = (scheduler.is_some(), Vec::new());
         let (classes, options) = (new.classes.clone(), new.options.clone());
-        self.engine.reconfigure(self.now, classes, order, options, &mut actions);
+        self.engine.reconfigure(self.now, classes, scheduler, options, &mut actions);
         self.log.extend(&actions);
         self.setup.options.limit = new.options.limit.clone();
         let presumed =

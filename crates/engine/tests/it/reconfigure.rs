@@ -21,7 +21,7 @@ fn one_slot() -> Options {
 }
 
 /// Applies a new scheduler and keeps all other settings.
-fn reorder(site: &mut Site, policy: &str, given: &[(&str, &str)]) -> Vec<Action> {
+fn reschedule(site: &mut Site, policy: &str, given: &[(&str, &str)]) -> Vec<Action> {
     site.reconfigure(classes(), Some(&settings(policy, given)), one_slot())
 }
 
@@ -44,7 +44,7 @@ fn who_waits_keeps_its_turn_and_its_age_in_the_new_order() {
         site.pass(SECOND);
         let calm = [("signal", "cpu")];
         let given = if policy == "session-first" { &calm[..] } else { &[] };
-        assert_eq!(reorder(&mut site, policy, given), [], "{policy}");
+        assert_eq!(reschedule(&mut site, policy, given), [], "{policy}");
         assert_eq!(site.status().oldest, SECOND * 3, "{policy}");
         assert_eq!(site.drain(), waiting, "{policy}");
     }
@@ -56,7 +56,7 @@ fn the_new_order_ranks_those_who_waited_before_it() {
     site.prove(7, &[SHIPPING]);
     let stranger = site.arrive(MAIN);
     let buyer = site.arrive_in(7, PAYMENT);
-    reorder(&mut site, "session-first", &[]);
+    reschedule(&mut site, "session-first", &[]);
     assert_eq!(site.drain(), [buyer, stranger]);
 }
 
@@ -65,7 +65,7 @@ fn a_smaller_queue_keeps_the_oldest_and_sheds_the_others() {
     for policy in ["single-queue", "session-first"] {
         let mut site = Site::busy(policy, &[]);
         let waiting = [0; 5].map(|_| site.arrive(MAIN));
-        let actions = reorder(&mut site, policy, &[("capacity", "2")]);
+        let actions = reschedule(&mut site, policy, &[("capacity", "2")]);
         assert_eq!(lost(&actions), waiting[2..], "{policy}");
         assert_eq!(site.drain(), waiting[..2], "{policy}");
     }
@@ -78,7 +78,7 @@ fn a_smaller_queue_of_session_first_keeps_the_best() {
     let strangers = [0; 3].map(|_| site.arrive(MAIN));
     let browsing = site.arrive_in(7, MAIN);
     let buying = site.arrive_in(7, PAYMENT);
-    let actions = reorder(&mut site, "session-first", &[("capacity", "2")]);
+    let actions = reschedule(&mut site, "session-first", &[("capacity", "2")]);
     let mut shed = lost(&actions);
     shed.sort();
     assert_eq!(shed, strangers);
@@ -90,7 +90,7 @@ fn a_lower_cap_sheds_what_is_too_much_of_one_principal() {
     let mut site = Site::busy("session-first", &[]);
     let greedy = [0; 4].map(|_| site.arrive_from(1, MAIN));
     let modest = site.arrive_from(2, MAIN);
-    let actions = reorder(&mut site, "session-first", &[("principal_cap", "1")]);
+    let actions = reschedule(&mut site, "session-first", &[("principal_cap", "1")]);
     assert_eq!(lost(&actions), greedy[1..]);
     assert_eq!(site.drain(), [greedy[0], modest]);
 }
@@ -103,7 +103,7 @@ fn those_who_are_shed_are_told_when_the_queue_that_is_left_will_be_drained() {
     for _ in 0..6 {
         site.arrive(MAIN);
     }
-    for action in reorder(&mut site, "single-queue", &[("capacity", "3")]) {
+    for action in reschedule(&mut site, "single-queue", &[("capacity", "3")]) {
         let Action::Shed { retry_after, .. } = action else { panic!("{action:?}") };
         assert_eq!(retry_after, SECOND * 8, "three wait, and the one that retries");
     }
@@ -185,7 +185,7 @@ fn sessions_and_pace_survive_a_new_order() {
     site.prove(7, &[SHIPPING]);
     site.pass(SECOND);
     site.finish();
-    reorder(&mut site, "session-first", &[]);
+    reschedule(&mut site, "session-first", &[]);
     let standing = site.engine.standing(site.now, Some(SessionKey(7)), PAYMENT);
     assert_eq!((standing, site.status().mean_service), (Standing::Transaction, SECOND));
 }
@@ -243,7 +243,7 @@ fn a_detector_starts_new_with_a_new_order_and_goes_on_without_one() {
     site.cpu(1.0);
     site.reconfigure(classes(), None, one_slot());
     assert!(site.status().newest_first);
-    reorder(&mut site, "lifo-pri", &[]);
+    reschedule(&mut site, "lifo-pri", &[]);
     assert!(!site.status().newest_first);
 }
 
@@ -252,7 +252,7 @@ fn a_backlog_is_overload_at_the_next_look_of_a_new_order() {
     let mut site = Site::busy("session-first", &[]);
     let waiting = [0; 3].map(|_| site.arrive(MAIN));
     site.pass(SECOND * 10);
-    reorder(&mut site, "session-first", &[("floor_share", "0")]);
+    reschedule(&mut site, "session-first", &[("floor_share", "0")]);
     assert_eq!(site.next(), waiting[2], "newest first");
 }
 
@@ -260,7 +260,7 @@ fn a_backlog_is_overload_at_the_next_look_of_a_new_order() {
 fn settings_say_whether_the_order_changes() {
     let was = settings("session-first", &[]);
     let changes = |new: &Settings, classes: &[Class]| {
-        new.changed_order(classes, &was, &crate::site::classes()).is_some()
+        new.changed_scheduler(classes, &was, &crate::site::classes()).is_some()
     };
     assert!(!changes(&settings("session-first", &[("capacity", "100")]), &classes()));
     assert!(changes(&settings("session-first", &[("capacity", "99")]), &classes()));

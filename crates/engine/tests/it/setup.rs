@@ -33,8 +33,8 @@ impl Setup {
     }
 
     pub(crate) fn engine(&self) -> Engine {
-        let order = self.settings.order(&self.classes);
-        Engine::new(self.classes.clone(), order, self.options.clone())
+        let scheduler = self.settings.scheduler(&self.classes);
+        Engine::new(self.classes.clone(), scheduler, self.options.clone())
     }
 
     pub(crate) fn policy(&self) -> &'static str {

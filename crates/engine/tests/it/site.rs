@@ -51,8 +51,8 @@ pub(crate) fn engine(
 ) -> Engine {
     let policy = catalog::find(policy).expect("the policy is in the catalogue");
     let settings = policy.settings(given.iter().copied()).expect("the parameters are right");
-    let order = settings.order(&classes);
-    Engine::new(classes, order, options)
+    let scheduler = settings.scheduler(&classes);
+    Engine::new(classes, scheduler, options)
 }
 
 /// A driver of one engine. Every request gets a number of its own, in the order of arrival.
@@ -100,16 +100,16 @@ impl Site {
         actions
     }
 
-    /// Applies a new configuration; without `order` the scheduler stays.
+    /// Applies a new configuration; without `scheduler` the scheduler stays.
     pub(crate) fn reconfigure(
         &mut self,
         classes: Vec<Class>,
-        order: Option<&Settings>,
+        scheduler: Option<&Settings>,
         options: Options,
     ) -> Vec<Action> {
-        let order = order.map(|settings| settings.order(&classes));
+        let scheduler = scheduler.map(|settings| settings.scheduler(&classes));
         let mut actions = Vec::new();
-        self.engine.reconfigure(self.now, classes, order, options, &mut actions);
+        self.engine.reconfigure(self.now, classes, scheduler, options, &mut actions);
         self.obey(&actions);
         actions
     }

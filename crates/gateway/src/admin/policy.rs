@@ -27,7 +27,7 @@ pub(super) fn policy(shared: &Shared) -> Policy {
         read_ms: settings.read,
         mode: shown_mode(config.mode),
         bypassed: shared.is_bypassed(),
-        order: status::policy(&config.order),
+        scheduler: status::policy(&config.scheduler),
         limit: status::policy(&config.engine.limit),
         terminate: status::policy(&config.engine.termination),
         classes: classes(&settings, overrides.get()),

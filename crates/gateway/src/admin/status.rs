@@ -43,7 +43,7 @@ pub(super) fn status(shared: &Shared) -> Status {
         streams: shared.streams.load(Ordering::Relaxed) as u64,
         memory: memory(shared),
         servers: servers(shared, &settings),
-        policy: policy(&config.order),
+        policy: policy(&config.scheduler),
         limit_policy: policy(&config.engine.limit),
         access_log_dropped: shared.request_log.log().dropped(),
         classes: classes(shared, &settings),
@@ -228,8 +228,8 @@ mod tests {
     fn in_the_middle_of_a_reload_the_classes_of_both_sides_are_told() {
         let (before, after) = (config(""), config("class.a = { match = ['GET /a'] }"));
         let classes: Vec<_> = after.classes.iter().map(|class| class.class.clone()).collect();
-        let order = after.order.order(&classes);
-        let driver = Driver::new(Engine::new(classes, order, after.engine));
+        let scheduler = after.scheduler.scheduler(&classes);
+        let driver = Driver::new(Engine::new(classes, scheduler, after.engine));
         let log = AccessLog::open(&bywash_config::AccessLog::Off, Counter::default()).unwrap();
         let metrics = Metrics::new();
         let settings = Settings::new(before, &metrics, Time::ZERO, None).unwrap();

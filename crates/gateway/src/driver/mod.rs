@@ -31,7 +31,7 @@ use std::task::Waker;
 use std::time::Instant;
 
 use bywash_engine::RuleId;
-use bywash_engine::queue::Order;
+use bywash_engine::queue::Scheduler;
 use bywash_engine::throttle::Rule;
 use bywash_engine::{
     Action, AnswerKind, Class, ClassId, ClassSet, Counts, Cursor, Engine, Event, Evictions,
@@ -193,18 +193,18 @@ impl Driver {
         beside();
     }
 
-    /// Puts a new configuration in force, see [`Engine::reconfigure`]. `order` gets the engine's
-    /// present classes and returns a new queueing discipline if it has to change.
+    /// Puts a new configuration in force, see [`Engine::reconfigure`]. `scheduler` gets the
+    /// engine's present classes and returns a new queueing discipline if it has to change.
     pub(crate) fn reconfigure(
         &self,
         classes: Vec<Class>,
-        order: impl FnOnce(&[Class]) -> Option<Box<dyn Order>>,
+        scheduler: impl FnOnce(&[Class]) -> Option<Box<dyn Scheduler>>,
         options: Options,
     ) {
         self.with(|core, now, wakers| {
-            let order = order(core.engine.classes());
+            let scheduler = scheduler(core.engine.classes());
             let mut actions = std::mem::take(&mut core.actions);
-            core.engine.reconfigure(now, classes, order, options, &mut actions);
+            core.engine.reconfigure(now, classes, scheduler, options, &mut actions);
             core.carry_out(now, actions, wakers);
         });
     }

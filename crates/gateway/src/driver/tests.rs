@@ -15,8 +15,8 @@ pub(crate) fn driver(sessions: u32) -> Arc<Driver> {
     );
     let Ok((config, _)) = Config::parse(&text, "test") else { panic!("{text}") };
     let classes: Vec<_> = config.classes.iter().map(|class| class.class.clone()).collect();
-    let order = config.order.order(&classes);
-    Arc::new(Driver::new(Engine::new(classes, order, config.engine)))
+    let scheduler = config.scheduler.scheduler(&classes);
+    Arc::new(Driver::new(Engine::new(classes, scheduler, config.engine)))
 }
 
 fn known(keys: std::ops::Range<u64>) -> Knowledge {

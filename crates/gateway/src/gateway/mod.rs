@@ -158,8 +158,8 @@ fn restore_decided(bytes: &[u8], shared: &Shared, settings: &Settings) {
 
 fn engine(config: &Config) -> Engine {
     let classes = engine_classes(config);
-    let order = config.order.order(&classes);
-    Engine::new(classes, order, config.engine.clone())
+    let scheduler = config.scheduler.scheduler(&classes);
+    Engine::new(classes, scheduler, config.engine.clone())
 }
 
 fn engine_classes(config: &Config) -> Vec<Class> {
@@ -314,10 +314,11 @@ impl Gateway {
         // Certificates are exchanged here, as the last step that can fail.
         let settings = Settings::new(config, &self.shared.metrics, now, Some(&before))?;
         self.shared.request_log.log().go_on(log);
-        let (config, was) = (&settings.config, &before.config.order);
+        let (config, was) = (&settings.config, &before.config.scheduler);
         let classes = engine_classes(config);
-        let order = |had: &[Class]| config.order.changed_order(&engine_classes(config), was, had);
-        self.shared.driver.reconfigure(classes, order, config.engine.clone());
+        let scheduler =
+            |had: &[Class]| config.scheduler.changed_scheduler(&engine_classes(config), was, had);
+        self.shared.driver.reconfigure(classes, scheduler, config.engine.clone());
         self.shared.audit.note(&self.shared.state_writer, vec![reloaded()], None);
         overrides::configured(&self.shared, &settings);
         elephants::configured(&self.shared);

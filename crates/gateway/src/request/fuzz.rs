@@ -45,9 +45,9 @@ pub(crate) fn config(lines: &str) -> Config {
 /// Returns a gateway without threads and listeners.
 pub(crate) fn shared(config: Config, secret: Secret) -> Shared {
     let classes: Vec<_> = config.classes.iter().map(|class| class.class.clone()).collect();
-    let order = config.order.order(&classes);
+    let scheduler = config.scheduler.scheduler(&classes);
     let options = Options { limit: 1.into(), sessions: SESSIONS, ..config.engine.clone() };
-    let driver = Driver::new(Engine::new(classes, order, options));
+    let driver = Driver::new(Engine::new(classes, scheduler, options));
     let log = AccessLog::open(&bywash_config::AccessLog::Off, Counter::default());
     let metrics = Metrics::new();
     let settings = Settings::new(config, &metrics, Time::ZERO, None).expect("it asks for nothing");

@@ -16,7 +16,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use bywash_engine::Outcome;
-use bywash_lease::{Message, Order, Reason, RequestId, Scope};
+use bywash_lease::{Command, Message, Reason, RequestId, Scope};
 use prometheus_client::metrics::counter::Counter;
 use socket2::{Domain, SockAddr, Socket, Type};
 
@@ -215,7 +215,10 @@ fn message(number: u64, given_up: GivenUp) -> Message {
     let GivenUp { name, reason, traceparent } = given_up;
     let request: RequestId = format!("{name:016x}").parse().expect("hexadecimal digits are a name");
     let scope = Scope::All;
-    Message { number, order: Order::Stop { request, reason, scope, not_after: None, traceparent } }
+    Message {
+        number,
+        command: Command::Stop { request, reason, scope, not_after: None, traceparent },
+    }
 }
 
 /// Counts answers that consist of a number and `ERR`. An answer that is split by the end of a read

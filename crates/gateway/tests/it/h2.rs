@@ -190,7 +190,7 @@ fn those_of_one_connection_wait_each_for_a_slot() {
 #[test]
 fn one_too_many_is_refused_and_the_others_go_on() {
     let (upstream, calls) = Upstream::by_hand();
-    let gateway = Setup::before(&upstream).limit(1).set("order.capacity", "1").start();
+    let gateway = Setup::before(&upstream).limit(1).set("scheduler.capacity", "1").start();
     let mut client = connect(&gateway);
     let runs = client.asks("/runs");
     let call = calls.next();

@@ -12,7 +12,7 @@ use crate::wire::Wire;
 fn shop(upstream: &Upstream) -> Setup {
     Setup::before(upstream)
         .limit(1)
-        .set("order.capacity", "1")
+        .set("scheduler.capacity", "1")
         .set("class.product", "{ match = ['GET /p/**'] }")
         .set("class.pay", "{ match = ['POST /pay'], tier = 'transact', after = ['product'] }")
 }

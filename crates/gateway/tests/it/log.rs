@@ -139,7 +139,7 @@ fn a_message_that_is_none_has_a_line_with_its_fault() {
 fn every_end_of_a_request_is_in_the_log() {
     let path = path("ends");
     let (upstream, calls) = Upstream::by_hand();
-    let gateway = logging(&upstream, &path).set("order.capacity", "1").start();
+    let gateway = logging(&upstream, &path).set("scheduler.capacity", "1").start();
     let mut failed = gateway.asks("/failed");
     calls.next().close();
     failed.answer().unwrap();

@@ -165,7 +165,7 @@ fn a_refused_client_that_lingers_holds_none_of_what_it_has_sent() {
     let (upstream, calls) = Upstream::by_hand();
     let gateway = full(&upstream, "1GiB")
         .set("queue.body_buffer", "'64KiB'")
-        .set("order.capacity", "1")
+        .set("scheduler.capacity", "1")
         .start();
     let _running = gateway.asks("/runs");
     let _call = calls.next();

@@ -10,7 +10,7 @@ fn observing_holds_nobody_up_and_refuses_nobody() {
     let gateway = Setup::before(&upstream)
         .limit(1)
         .set("mode", "'observe'")
-        .set("order.capacity", "2")
+        .set("scheduler.capacity", "2")
         .start();
     let mut clients: Vec<_> = (0..8).map(|n| gateway.asks(&format!("/{n}"))).collect();
     // All eight reach the upstream at once, though there are one slot and two places in the queue.

@@ -7,7 +7,7 @@ use crate::wire::{Message, Wire};
 /// One slot and two places in the queue.
 fn small() -> (Upstream, Calls, Running) {
     let (upstream, calls) = Upstream::by_hand();
-    let gateway = Setup::before(&upstream).limit(1).set("order.capacity", "2").start();
+    let gateway = Setup::before(&upstream).limit(1).set("scheduler.capacity", "2").start();
     (upstream, calls, gateway)
 }
 

@@ -137,7 +137,7 @@ fn what_a_session_has_proven_outlives_it() {
     let before = |first: &str| {
         Setup::before(&upstream)
             .limit(1)
-            .set("order.capacity", "1")
+            .set("scheduler.capacity", "1")
             .set(&format!("class.{first}"), "{ match = ['GET /first'] }")
             .set("class.product", "{ match = ['GET /p/**'] }")
             .set("class.pay", "{ match = ['POST /pay'], tier = 'transact', after = ['product'] }")

@@ -9,7 +9,7 @@ fn shop() -> (Upstream, Calls, Running) {
     let (upstream, calls) = Upstream::by_hand();
     let gateway = Setup::before(&upstream)
         .limit(1)
-        .set("order.capacity", "1")
+        .set("scheduler.capacity", "1")
         .set("class.product", "{ match = ['GET /p/**'] }")
         .set("class.pay", "{ match = ['POST /pay'], tier = 'transact', after = ['product'] }")
         .start();
@@ -225,7 +225,7 @@ fn invented_cookies_take_nothing_from_a_session_that_has_proven_something() {
     let (upstream, calls) = Upstream::by_hand();
     let gateway = Setup::before(&upstream)
         .limit(1)
-        .set("order.capacity", "1")
+        .set("scheduler.capacity", "1")
         .set("identify.sessions", "100")
         .set("class.login", "{ match = ['POST /login'], tier = 'transact' }")
         .set("class.pay", "{ match = ['POST /pay'], tier = 'transact', after = ['login'] }")
@@ -277,7 +277,7 @@ fn one_address_may_wait_only_so_often() {
     let (upstream, calls) = Upstream::by_hand();
     let gateway = Setup::before(&upstream)
         .limit(1)
-        .set("order.principal_cap", "2")
+        .set("scheduler.principal_cap", "2")
         .set("identify.charge", "'address'")
         .start();
     let _running = gateway.asks("/runs");

@@ -38,11 +38,11 @@ impl Setup {
             .set("answers.details", "'all'")
             // On a slow machine a request may wait for seconds, which must not change which request
             // is evicted.
-            .set("order.patience", "'1h'")
+            .set("scheduler.patience", "'1h'")
             // Otherwise a wait of 20 ms before the first response would count as overload, in which
             // the newest go first.
-            .set("order.signal", "'loss'")
-            .set("order.loss", "1")
+            .set("scheduler.signal", "'loss'")
+            .set("scheduler.loss", "1")
     }
 
     /// Sets one key. `value` is in TOML.

@@ -223,7 +223,7 @@ fn a_reader_at_twenty_kilobytes_a_second_is_served_while_others_wait() {
 #[test]
 fn an_office_of_five_hundred_behind_one_address_is_served() {
     let upstream = application();
-    let gateway = enforcing(&upstream, 4).set("order.capacity", "1000").start();
+    let gateway = enforcing(&upstream, 4).set("scheduler.capacity", "1000").start();
     let mut office: Vec<Wire> = (0..500).map(|_| gateway.asks("/")).collect();
     let served = office.iter_mut().map(|wire| wire.answer().unwrap().status());
     assert_eq!(served.filter(|status| *status == Some(200)).count(), 500);

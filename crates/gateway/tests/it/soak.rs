@@ -125,7 +125,7 @@ fn run_clients(pages: &str, orders: &str) -> BTreeMap<String, u64> {
     let gateway = Setup::before(&upstream)
         .limit(4)
         .set("listen.workers", "2")
-        .set("order.capacity", "6")
+        .set("scheduler.capacity", "6")
         .set("queue.max_wait", "'40ms'")
         .set("class.stay", &format!("{{ match = ['GET /stay/**'], mode = '{pages}' }}"))
         .set(

@@ -9,7 +9,7 @@ fn staged(upstream: &Upstream) -> Setup {
     Setup::before(upstream)
         .limit(2)
         .set("mode", "'observe'")
-        .set("order.capacity", "100")
+        .set("scheduler.capacity", "100")
         .set("class.search", "{ match = ['GET /search'], mode = 'enforce' }")
 }
 

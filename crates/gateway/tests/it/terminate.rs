@@ -133,7 +133,7 @@ fn learns(calls: &Calls, gateway: &Running) {
 
 #[test]
 fn where_one_has_waited_for_long_another_that_promises_less_gives_way() {
-    let (_upstream, calls, gateway) = one_at_a_time("order.patience", "'5s'");
+    let (_upstream, calls, gateway) = one_at_a_time("scheduler.patience", "'5s'");
     learns(&calls, &gateway);
     let mut long = gateway.asks("/search");
     let _call = calls.next();
@@ -151,7 +151,7 @@ fn where_one_has_waited_for_long_another_that_promises_less_gives_way() {
 
 #[test]
 fn before_one_is_refused_the_one_that_promises_less_gives_way() {
-    let (_upstream, calls, gateway) = one_at_a_time("order.capacity", "1");
+    let (_upstream, calls, gateway) = one_at_a_time("scheduler.capacity", "1");
     learns(&calls, &gateway);
     let mut long = gateway.asks("/search");
     let call = calls.next();
@@ -226,7 +226,7 @@ fn where_others_are_answered_it_is_the_request_that_is_long() {
 
 #[test]
 fn errors_that_come_quickly_do_not_make_a_class_quick() {
-    let (_upstream, calls, gateway) = one_at_a_time("order.capacity", "1");
+    let (_upstream, calls, gateway) = one_at_a_time("scheduler.capacity", "1");
     for _ in 0..40 {
         let mut client = gateway.asks("/search");
         calls.next().send_and_close("HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n");

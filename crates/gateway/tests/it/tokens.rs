@@ -58,7 +58,7 @@ impl KeyFile {
     fn shop(&self, upstream: &Upstream) -> Setup {
         Setup::before(upstream)
             .limit(1)
-            .set("order.capacity", "1")
+            .set("scheduler.capacity", "1")
             .set("identify.token_keys", &self.path())
             .set("class.product", "{ match = ['GET /p/**'] }")
             .set("class.pay", "{ match = ['POST /pay'], tier = 'transact', after = ['product'] }")
@@ -242,7 +242,8 @@ fn a_token_without_its_session_proves_nothing() {
 fn a_copied_token_is_one_session_and_one_principal() {
     let (upstream, calls) = Upstream::by_hand();
     let keys = KeyFile::new("copied");
-    let setup = keys.shop(&upstream).set("order.capacity", "10").set("order.principal_cap", "2");
+    let setup =
+        keys.shop(&upstream).set("scheduler.capacity", "10").set("scheduler.principal_cap", "2");
     let gateway = setup.start();
     let cookie = format!("sid=hers; bywash={}", keys.token("hers", &["product"], 0));
     let _running = gateway.asks("/runs");

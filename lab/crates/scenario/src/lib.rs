@@ -79,7 +79,7 @@ pub use shift::Shift;
 pub use signal::{Shown, Signal};
 pub use source::{Recording, Source, Visit};
 pub use tally::{Of, Tally, standard_error};
-pub use threads::{Parallel, Promise, Scheduler, Threads};
+pub use threads::{Parallel, Promise, ThreadScheduler, Threads};
 pub use throttle::Throttle;
 pub use vary::{Setting, guess};
 pub use visitor::{Attempt, Ending, Next, Visitor};

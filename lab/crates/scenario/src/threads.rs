@@ -13,7 +13,7 @@ use crate::text::span;
 /// The scheduler that decides which threads run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Scheduler {
+pub enum ThreadScheduler {
     /// The operating system: each request has its threads from the start, and all threads share the
     /// processors evenly [paper 3.1].
     System,
@@ -25,14 +25,14 @@ pub enum Scheduler {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Threads {
     /// The scheduler.
-    pub scheduler: Scheduler,
+    pub scheduler: ThreadScheduler,
     /// The share of a request's work that one thread does after its tasks.
     pub serial: f64,
     /// The service goal, by indices of classes.
     pub goal: Option<Promise>,
 }
 
-/// A goal of [`Scheduler::Levels`].
+/// A goal of [`ThreadScheduler::Levels`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Promise {
     /// The mean response time of one class divided by that of another.
@@ -93,7 +93,7 @@ impl Default for Parallel {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawSpec {
-    scheduler: Scheduler,
+    scheduler: ThreadScheduler,
     #[serde(default)]
     serial: f64,
     #[serde(default)]
@@ -126,7 +126,7 @@ impl RawSpec {
                 Some(Promise::Percentile { class: class(name)?, share: *share, within })
             }
         };
-        if goal.is_some() && self.scheduler == Scheduler::System {
+        if goal.is_some() && self.scheduler == ThreadScheduler::System {
             let why = "servers.threads: the operating system cannot keep a goal; write scheduler = \
                        \"levels\"";
             return Err(senseless(why.into()));

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bywash_engine::catalog::{
-    self, Decides, LimitSettings, Orders, Parameter, ParameterError, Policy, Settings,
+    self, Decides, LimitSettings, Parameter, ParameterError, Policy, Schedulers, Settings,
     TerminationSettings,
 };
 use bywash_scenario::{
@@ -353,7 +353,7 @@ fn termination_of(choice: &PartChoice) -> Result<TerminationSettings, SimError> 
 /// parameter for them.
 fn settings(choice: &PolicyChoice, slots: u32) -> Result<Settings, SimError> {
     let found = catalog::find(&choice.name).or_else(|| peers::find(&choice.name));
-    let policy: &'static Policy<Orders> = found.ok_or_else(|| SimError::UnknownPolicy {
+    let policy: &'static Policy<Schedulers> = found.ok_or_else(|| SimError::UnknownPolicy {
         name: choice.name.clone(),
         there_is: there_is(&choice.name, &catalog::POLICIES, &peers::POLICIES),
     })?;

@@ -30,7 +30,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use bywash_lease::{Answer, DatabaseName, Message, Order, Refusal, RequestId};
+use bywash_lease::{Answer, Command, DatabaseName, Message, Refusal, RequestId};
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use bywash_database::DbError;
@@ -150,13 +150,13 @@ impl LeaseClient {
         if let Some(stop) = stop {
             self.shared.lock().stops.insert(lease.key(), stop);
         }
-        let order = Order::Lease {
+        let command = Command::Lease {
             request: request.clone(),
             database: self.database.clone(),
             connection,
             not_after: None,
         };
-        let (conversation, answer) = self.shared.exchange(order, None);
+        let (conversation, answer) = self.shared.exchange(command, None);
         let error = match answer {
             Ok(Answer::Done) | Err(NoAnswer::MaybeSent) => {
                 lease.announced_in = Some(conversation);
@@ -177,12 +177,12 @@ impl Lease<'_> {
     pub(crate) fn release(self) -> bool {
         self.forget();
         let Some(announced_in) = self.announced_in else { return true };
-        let order = Order::Release {
+        let command = Command::Release {
             request: self.request.clone(),
             database: self.client.database.clone(),
             connection: self.connection,
         };
-        let (_, answer) = self.client.shared.exchange(order, Some(announced_in));
+        let (_, answer) = self.client.shared.exchange(command, Some(announced_in));
         matches!(answer, Ok(Answer::Done | Answer::Refused(Refusal::NotLeased, _)))
     }
 
@@ -203,11 +203,11 @@ impl Shared {
 
     /// Sends a message in the current conversation, which must be `wanted` if that is given.
     /// Returns the conversation's number and the answer.
-    fn exchange(&self, order: Order, wanted: Option<u64>) -> (u64, Result<Answer, NoAnswer>) {
+    fn exchange(&self, command: Command, wanted: Option<u64>) -> (u64, Result<Answer, NoAnswer>) {
         let mut state = self.lock();
         let conversation = state.conversation;
         let is_other = wanted.is_some_and(|wanted| wanted != conversation);
-        let sent = if is_other { Err(NoAnswer::NotSent) } else { state.send(order) };
+        let sent = if is_other { Err(NoAnswer::NotSent) } else { state.send(command) };
         drop(state);
         let heard =
             sent.and_then(|answer| answer.recv_timeout(ANSWER).map_err(|_| NoAnswer::MaybeSent));
@@ -271,10 +271,10 @@ impl Shared {
 }
 
 impl ConnectionState {
-    fn send(&mut self, order: Order) -> Result<Receiver<Answer>, NoAnswer> {
+    fn send(&mut self, command: Command) -> Result<Receiver<Answer>, NoAnswer> {
         let writer = self.writer.as_mut().ok_or(NoAnswer::NotSent)?;
         self.last += 1;
-        let text = format!("{}\n", Message { number: self.last, order });
+        let text = format!("{}\n", Message { number: self.last, command });
         writer.write_all(text.as_bytes()).map_err(|_| NoAnswer::MaybeSent)?;
         let (heard, answer) = sync_channel(1);
         self.waiting.insert(self.last, heard);

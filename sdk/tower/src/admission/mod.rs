@@ -53,7 +53,7 @@ pub use layer::{AdmissionLayer, Admitting};
 #[derive(Clone, Debug)]
 pub struct AdmissionSettings {
     limit: u32,
-    order: String,
+    scheduler: String,
     parameters: Vec<(String, String)>,
     max_wait: Option<Duration>,
     classes: Vec<Class>,
@@ -65,10 +65,12 @@ pub enum AdmissionError {
     /// The limit is 0, so no request could run.
     #[error("the limit is 0, and must be at least 1")]
     Limit,
-    /// The order is unknown, or it depends on the machine's load, which is not measured here.
-    #[error("the order `{0}` is unknown, or needs the load of the machine, which is not measured")]
-    Order(String),
-    /// Parameters that the order's entry in the catalogue does not accept.
+    /// The scheduler is unknown, or it depends on the machine's load, which is not measured here.
+    #[error(
+        "the scheduler `{0}` is unknown, or needs the load of the machine, which is not measured"
+    )]
+    Scheduler(String),
+    /// Parameters that the scheduler's entry in the catalogue does not accept.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Parameters(Vec<ParameterError>),
     /// There is no class, there are more than 64, or two have the same name.
@@ -80,11 +82,11 @@ pub enum AdmissionError {
 }
 
 impl AdmissionSettings {
-    /// Creates settings for `limit` requests at once, in the order `session-first`.
+    /// Creates settings for `limit` requests at once, with the scheduler `session-first`.
     pub fn new(limit: u32) -> Self {
         Self {
             limit,
-            order: "session-first".into(),
+            scheduler: "session-first".into(),
             parameters: Vec::new(),
             max_wait: None,
             classes: Vec::new(),
@@ -108,11 +110,12 @@ impl AdmissionSettings {
         self
     }
 
-    /// Replaces the order by another one of the catalogue, with the given parameters.
+    /// Replaces the scheduler by another one of the catalogue, with the given parameters.
     #[must_use]
-    pub fn order(mut self, name: &str, parameters: &[(&str, &str)]) -> Self {
+    pub fn scheduler(mut self, name: &str, parameters: &[(&str, &str)]) -> Self {
         let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
-        (self.order, self.parameters) = (name.to_owned(), parameters.iter().map(owned).collect());
+        (self.scheduler, self.parameters) =
+            (name.to_owned(), parameters.iter().map(owned).collect());
         self
     }
 
@@ -132,16 +135,16 @@ impl AdmissionSettings {
         if names.len() != self.classes.len() || !(1..=ClassSet::MOST).contains(&names.len()) {
             return Err(AdmissionError::Classes);
         }
-        let unknown = || AdmissionError::Order(self.order.clone());
+        let unknown = || AdmissionError::Scheduler(self.scheduler.clone());
         let given = self.parameters.iter().map(|(key, value)| (&**key, &**value));
-        let order = find(&self.order).ok_or_else(unknown)?.settings(given);
-        let order = order.map_err(AdmissionError::Parameters)?.order(&self.classes);
+        let scheduler = find(&self.scheduler).ok_or_else(unknown)?.settings(given);
+        let scheduler = scheduler.map_err(AdmissionError::Parameters)?.scheduler(&self.classes);
         let options = Options {
             limit: LimitSettings::from(self.limit),
             max_wait: self.max_wait.map(Span::from),
             ..Options::default()
         };
-        let engine = Engine::new(self.classes.clone(), order, options);
+        let engine = Engine::new(self.classes.clone(), scheduler, options);
         if engine.meter().is_some() { Err(unknown()) } else { Ok(engine) }
     }
 }

@@ -11,7 +11,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
-use bywash_lease::{Answer, Message, OWN, Order};
+use bywash_lease::{Answer, Command, Message, OWN};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::sync::{mpsc, oneshot};
@@ -33,7 +33,7 @@ pub(crate) struct Conversation {
 
 #[derive(Debug)]
 struct Line {
-    order: Order,
+    command: Command,
     answered: Option<oneshot::Sender<Answer>>,
     /// Notified when the process's own lease is stopped.
     told: Option<oneshot::Sender<Reason>>,
@@ -73,17 +73,17 @@ impl Conversation {
     }
 
     /// Submits a line without waiting for its answer. If the conversation is over, nothing is sent.
-    pub(crate) fn say(&self, order: Order) {
-        let _ = self.lines.send(Line { order, answered: None, told: None });
+    pub(crate) fn say(&self, command: Command) {
+        let _ = self.lines.send(Line { command, answered: None, told: None });
     }
 
     pub(crate) async fn ask(
         &self,
-        order: Order,
+        command: Command,
         told: Option<oneshot::Sender<Reason>>,
     ) -> Result<Answer, Silence> {
         let (sender, answer) = oneshot::channel();
-        let line = Line { order, answered: Some(sender), told };
+        let line = Line { command, answered: Some(sender), told };
         self.lines.send(line).map_err(|_| Silence::Unsaid)?;
         if let Ok(Ok(answer)) = timeout(ANSWER_WITHIN, answer).await {
             return Ok(answer);
@@ -127,23 +127,23 @@ impl Speaker {
         }
     }
 
-    fn write(&mut self, Line { order, answered, told }: Line, text: &mut String) {
+    fn write(&mut self, Line { command, answered, told }: Line, text: &mut String) {
         self.number += 1;
         let number = self.number;
         self.waiting.extend(answered.map(|answered| (number, answered)));
-        match &order {
-            Order::Lease { connection, .. } => {
+        match &command {
+            Command::Lease { connection, .. } => {
                 self.own.extend(told.map(|told| (*connection, told)));
             }
-            Order::Release { database, connection, .. } if database.as_str() == OWN => {
+            Command::Release { database, connection, .. } if database.as_str() == OWN => {
                 self.own.remove(connection);
             }
-            Order::Release { .. } => {}
-            Order::Stop { .. } => {
+            Command::Release { .. } => {}
+            Command::Stop { .. } => {
                 self.stops.insert(number);
             }
         }
-        writeln!(text, "{}", Message { number, order }).expect("a string takes any text");
+        writeln!(text, "{}", Message { number, command }).expect("a string takes any text");
     }
 
     /// Returns whether the line was a valid answer. An answer without a waiting caller is valid:

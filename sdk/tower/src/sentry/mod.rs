@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bywash_lease::{Order, RequestId, Scope};
+use bywash_lease::{Command, RequestId, Scope};
 use parking_lot::Mutex;
 use tokio::net::UnixStream;
 use tokio::time::{Instant, timeout};
@@ -142,7 +142,7 @@ impl Sentry {
             return;
         };
         let (request, reason) = (request.clone(), reason.in_line());
-        talk.say(Order::Stop {
+        talk.say(Command::Stop {
             request,
             reason,
             scope: Scope::Own,

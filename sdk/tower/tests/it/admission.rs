@@ -90,7 +90,7 @@ fn one_slot(places: &str) -> AdmissionSettings {
     AdmissionSettings::new(1)
         .class("buy", Tier::Transact, 5.0)
         .class("page", Tier::Browse, 1.0)
-        .order("session-first", &[("capacity", places), ("floor_share", "0")])
+        .scheduler("session-first", &[("capacity", places), ("floor_share", "0")])
 }
 
 async fn status(asked: JoinHandle<Answer>) -> StatusCode {
@@ -125,7 +125,7 @@ async fn who_buys_comes_first_and_who_is_of_no_class_does_not_wait() {
 async fn the_newest_come_first_once_the_oldest_have_waited_long() {
     // Overload begins when a wait exceeds a tenth of the patience.
     let impatient = [("patience", "4s"), ("floor_share", "0")];
-    let mut site = Site::new(&one_slot("10").order("session-first", &impatient));
+    let mut site = Site::new(&one_slot("10").scheduler("session-first", &impatient));
     let mut asked = vec![site.ask("/a").await];
     sleep(millis(500)).await;
     for path in ["/b", "/c", "/d"] {
@@ -221,12 +221,15 @@ fn settings_that_make_no_sense_are_refused() {
     assert_eq!(wrong(none.clone()), AdmissionError::Classes);
     let page = none.class("page", Tier::Browse, 1.0);
     assert_eq!(wrong(page.clone().class("page", Tier::Browse, 1.0)), AdmissionError::Classes);
-    for order in ["what", "lifo-pri"] {
-        assert_eq!(wrong(page.clone().order(order, &[])), AdmissionError::Order(order.into()));
+    for scheduler in ["what", "lifo-pri"] {
+        assert_eq!(
+            wrong(page.clone().scheduler(scheduler, &[])),
+            AdmissionError::Scheduler(scheduler.into())
+        );
     }
-    let signal = page.clone().order("session-first", &[("signal", "cpu")]);
-    assert_eq!(wrong(signal), AdmissionError::Order("session-first".into()));
-    let capacity = wrong(page.clone().order("session-first", &[("capacity", "0")]));
+    let signal = page.clone().scheduler("session-first", &[("signal", "cpu")]);
+    assert_eq!(wrong(signal), AdmissionError::Scheduler("session-first".into()));
+    let capacity = wrong(page.clone().scheduler("session-first", &[("capacity", "0")]));
     assert!(matches!(capacity, AdmissionError::Parameters(_)), "{capacity}");
     let nobody = AdmissionSettings::new(0).class("page", Tier::Browse, 1.0);
     assert_eq!(wrong(nobody), AdmissionError::Limit);

@@ -32,8 +32,8 @@ impl Fixture {
         );
         let Ok((config, _)) = Config::parse(&text, "test") else { panic!("{text}") };
         let classes: Vec<_> = config.classes.iter().map(|class| class.class.clone()).collect();
-        let order = config.order.order(&classes);
-        let driver = Driver::new(Engine::new(classes, order, config.engine.clone()));
+        let scheduler = config.scheduler.scheduler(&classes);
+        let driver = Driver::new(Engine::new(classes, scheduler, config.engine.clone()));
         let log = AccessLog::open(&bywash_config::AccessLog::Off, Counter::default()).unwrap();
         let metrics = Metrics::new();
         let settings = Settings::new(config, &metrics, Time::ZERO, None).unwrap();

@@ -358,8 +358,9 @@ fn engine(case: PolicyCase, waiting: u32, options: Options) -> Engine {
     ];
     let has = |name: &str| policy.parameters.iter().any(|parameter| parameter.name == name);
     let settings = policy.settings(wanted.into_iter().filter(|(name, _)| has(name)));
-    let order = settings.expect("the parameters are in their ranges").order(&classes(case.site));
-    Engine::new(classes(case.site), order, options)
+    let scheduler =
+        settings.expect("the parameters are in their ranges").scheduler(&classes(case.site));
+    Engine::new(classes(case.site), scheduler, options)
 }
 
 #[cfg(test)]

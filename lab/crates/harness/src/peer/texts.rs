@@ -45,7 +45,7 @@ server = "http://127.0.0.1:{upstream}"
 limit = {limit}
 connect_timeout = "5s"
 response_timeout = "{response_timeout}s"
-[order]
+[scheduler]
 policy = "session-first"{capacity}
 [limits]
 connections = {connections}
@@ -245,8 +245,8 @@ mod tests {
     fn the_product_refuses_by_a_full_queue_behind_a_single_slot() {
         let text = config(Kind::Bywash, Task::Refuse);
         assert!(text.contains("\nlimit = 1\n"), "{text}");
-        let order = "[order]\npolicy = \"session-first\"\ncapacity = 1\n[limits]";
-        assert!(text.contains(order), "{text}");
+        let scheduler = "[scheduler]\npolicy = \"session-first\"\ncapacity = 1\n[limits]";
+        assert!(text.contains(scheduler), "{text}");
         assert!(!config(Kind::Bywash, Task::Forward { limit: 1 }).contains("capacity"));
     }
 

@@ -202,7 +202,7 @@ fn config(scenario: &Scenario, shop: &Shop, admin: &str, key: &Path, state: &Pat
         "version = 1\nmode = \"enforce\"\nidentify.session = \"cookie:sid\"\nstate.directory = \"{}\"\n\
          [listen]\nhttp = \"127.0.0.1:0\"\nadmin = \"{admin}\"\noperators_key = \"{}\"\n\
          [upstream]\nserver = \"http://{}\"\nlimit = {}\n\
-         [order]\npolicy = \"session-first\"\npatience = \"{patience}\"\n\
+         [scheduler]\npolicy = \"session-first\"\npatience = \"{patience}\"\n\
          [log]\naccess = \"off\"\n",
         state.display(),
         key.display(),

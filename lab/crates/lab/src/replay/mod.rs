@@ -98,8 +98,8 @@ fn choice(name: &str, config: &Config) -> PolicyChoice {
         Value::Span(span) => span.to_string(),
         Value::Choice(word) => word.to_owned(),
     };
-    let parameters = if config.order.name() == name {
-        let values = config.order.values();
+    let parameters = if config.scheduler.name() == name {
+        let values = config.scheduler.values();
         values.map(|(parameter, value)| (parameter.name.to_owned(), text(value))).collect()
     } else {
         BTreeMap::new()

@@ -12,7 +12,7 @@
 //! weakness of the sources is kept: under LIFO the measured waits are those of the newest requests.
 
 use bywash_engine::catalog::{Domain, Parameter, Policy, Settings};
-use bywash_engine::queue::{Order, Push, QueueView};
+use bywash_engine::queue::{Push, QueueView, Scheduler};
 use bywash_engine::{Reason, RequestId};
 use bywash_units::{Share, Span, Time};
 
@@ -103,7 +103,7 @@ impl CodelLifo {
     }
 }
 
-impl Order for CodelLifo {
+impl Scheduler for CodelLifo {
     fn push(&mut self, moment: &QueueView<'_>, _: RequestId) -> Push {
         if moment.length() >= self.capacity {
             return Push::Refused(Reason::QueueFull);

@@ -17,7 +17,7 @@
 
 use bywash_engine::catalog::{Domain, LimitPolicy, LimitSettings, Parameter, Policy};
 use bywash_engine::limit::{Completion, Ended, Limit, Load};
-use bywash_engine::queue::{Order, Push, QueueView};
+use bywash_engine::queue::{Push, QueueView, Scheduler};
 use bywash_engine::{Reason, RequestId};
 use bywash_units::{Span, Time};
 
@@ -63,7 +63,7 @@ pub(super) const LIMIT: LimitPolicy = LimitPolicy {
 #[derive(Debug)]
 struct NoQueue;
 
-impl Order for NoQueue {
+impl Scheduler for NoQueue {
     fn push(&mut self, _: &QueueView<'_>, _: RequestId) -> Push {
         Push::Refused(Reason::QueueFull)
     }

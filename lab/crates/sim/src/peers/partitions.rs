@@ -11,7 +11,7 @@
 //! run.
 
 use bywash_engine::catalog::{Domain, Parameter, Policy, Settings};
-use bywash_engine::queue::{Order, Push, QueueView};
+use bywash_engine::queue::{Push, QueueView, Scheduler};
 use bywash_engine::{Class, Reason, RequestId, Tier};
 use bywash_units::Share;
 
@@ -66,7 +66,7 @@ impl Partitions {
     }
 }
 
-impl Order for Partitions {
+impl Scheduler for Partitions {
     fn push(&mut self, moment: &QueueView<'_>, id: RequestId) -> Push {
         let tier = self.tiers[moment.waiting(id).class.index()];
         let (waiting, share) = self.share_of(moment, tier);

@@ -9,7 +9,7 @@
 //! server issues.
 
 use bywash_engine::catalog::{Domain, Parameter, Policy, Settings};
-use bywash_engine::queue::{Order, Push, QueueView};
+use bywash_engine::queue::{Push, QueueView, Scheduler};
 use bywash_engine::{Meter, Reading, Reason, RequestId};
 use bywash_units::{Share, Span};
 
@@ -71,7 +71,7 @@ impl SessionAdmission {
     }
 }
 
-impl Order for SessionAdmission {
+impl Scheduler for SessionAdmission {
     fn reject(&mut self, moment: &QueueView<'_>, id: RequestId) -> Option<Reason> {
         self.refuses(moment, id).then_some(Reason::QueueFull)
     }

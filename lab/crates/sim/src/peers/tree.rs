@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use bywash_engine::queue::{Order, Push, QueueView};
+use bywash_engine::queue::{Push, QueueView, Scheduler};
 use bywash_engine::{Reason, RequestId};
 use bywash_units::{Span, Time};
 
@@ -51,7 +51,7 @@ impl<R: Rules> Backend<R> {
     }
 }
 
-impl<R: Rules> Order for Backend<R> {
+impl<R: Rules> Scheduler for Backend<R> {
     /// Notes a request that finds a free slot; none is refused.
     fn reject(&mut self, moment: &QueueView<'_>, id: RequestId) -> Option<Reason> {
         self.rules.on_arrival(moment, id);

@@ -8,7 +8,7 @@
 mod pool;
 mod system;
 
-use bywash_scenario::{Parallel, Scenario, Scheduler};
+use bywash_scenario::{Parallel, Scenario, ThreadScheduler};
 use bywash_units::Span;
 
 use crate::application::{Application, Meters};
@@ -18,10 +18,10 @@ pub(crate) fn application(scenario: &Scenario) -> Option<Box<dyn Application>> {
     let threads = scenario.servers.threads.as_ref()?;
     let classes: Vec<Parallel> = scenario.classes.iter().map(|class| class.parallel).collect();
     Some(match threads.scheduler {
-        Scheduler::System => {
+        ThreadScheduler::System => {
             Box::new(system::System::new(scenario.workers, threads.serial, classes))
         }
-        Scheduler::Levels => Box::new(pool::Pool::new(scenario.workers, threads, classes)),
+        ThreadScheduler::Levels => Box::new(pool::Pool::new(scenario.workers, threads, classes)),
     })
 }
 

@@ -254,7 +254,7 @@ impl Application for Pool {
 
 #[cfg(test)]
 mod tests {
-    use bywash_scenario::Scheduler;
+    use bywash_scenario::ThreadScheduler;
 
     use super::*;
 
@@ -263,7 +263,7 @@ mod tests {
     }
 
     fn pool(processors: u32, serial: f64, classes: &[Parallel]) -> Pool {
-        let threads = Threads { scheduler: Scheduler::Levels, serial, goal: None };
+        let threads = Threads { scheduler: ThreadScheduler::Levels, serial, goal: None };
         Pool::new(processors, &threads, classes.to_vec())
     }
 

@@ -80,7 +80,7 @@ impl<'a> World<'a> {
         let Case { scenario, rho, seed, .. } = case;
         let duration = scenario.duration(rho);
         let classes = engine_classes(scenario);
-        let order = case.settings.order(&classes);
+        let scheduler = case.settings.scheduler(&classes);
         let usual = Options::default();
         let options = Options {
             limit: case.limit.clone(),
@@ -91,7 +91,7 @@ impl<'a> World<'a> {
         };
         Self {
             starts: Starts::new(&scenario.profile, rho, scenario.unit_rate(), duration, seed),
-            engine: Engine::new(classes, order, options),
+            engine: Engine::new(classes, scheduler, options),
             out: RunOutput {
                 tally: Tally::new(scenario, rho, duration),
                 started: 0,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use bywash_engine::catalog::{LimitSettings, Policy, Settings, TerminationSettings};
-use bywash_engine::queue::{Order, Push, QueueView};
+use bywash_engine::queue::{Push, QueueView, Scheduler};
 use bywash_engine::{Reason, RequestId};
 use bywash_scenario::{
     Adversary, Charge, Claims, Closes, Departures, Distribution, ResultRow, Scenario, Tally,
@@ -22,7 +22,7 @@ static NOBODY_WITH_A_COOKIE: Policy = Policy {
     build: |_, _| Box::new(NobodyWithACookie),
 };
 
-impl Order for NobodyWithACookie {
+impl Scheduler for NobodyWithACookie {
     fn reject(&mut self, moment: &QueueView<'_>, id: RequestId) -> Option<Reason> {
         moment.waiting(id).claims_session.then_some(Reason::QueueFull)
     }

@@ -41,9 +41,9 @@ impl Server {
             class("buy", Tier::Transact, 10.0),
             class("pay", Tier::Transact, 20.0),
         ];
-        let order = settings.order(&classes);
+        let scheduler = settings.scheduler(&classes);
         let options = Options { limit: limit.into(), ..Options::default() };
-        let engine = Engine::new(classes, order, options);
+        let engine = Engine::new(classes, scheduler, options);
         Self { engine, started: String::new(), refused: String::new() }
     }
 

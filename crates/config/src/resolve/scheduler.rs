@@ -1,6 +1,6 @@
-//! `[order]`: the queueing policy and its parameters from the engine's catalogue.
+//! `[scheduler]`: the queueing discipline and its parameters from the engine's catalogue.
 
-use bywash_engine::catalog::{Orders, POLICIES, Settings, Value};
+use bywash_engine::catalog::{POLICIES, Schedulers, Settings, Value};
 use bywash_units::{Share, Utility};
 
 use super::policy::{self, Chosen};
@@ -15,14 +15,14 @@ pub(super) fn settings(
     classes: &[ClassConfig],
     report: &mut Report,
 ) -> Settings {
-    let chosen = policy::chosen(document, &keys::ORDER, &POLICIES, report);
+    let chosen = policy::chosen(document, &keys::SCHEDULER, &POLICIES, report);
     check_thresholds(&chosen, report);
     check_earnings(&chosen, classes, report);
     chosen.settings
 }
 
 /// Warns of a learning policy where no class earns anything, because nothing can then be learned.
-fn check_earnings(chosen: &Chosen<Orders>, classes: &[ClassConfig], report: &mut Report) {
+fn check_earnings(chosen: &Chosen<Schedulers>, classes: &[ClassConfig], report: &mut Report) {
     let earns = |class: &ClassConfig| class.class.earns > Utility::default();
     if chosen.settings.name() != "value-index" || classes.iter().any(earns) {
         return;
@@ -37,7 +37,7 @@ fn check_earnings(chosen: &Chosen<Orders>, classes: &[ClassConfig], report: &mut
 
 /// Checks the two thresholds of `engine::overload::Thresholds`. With the lower one above the upper,
 /// calm could never return.
-fn check_thresholds(chosen: &Chosen<Orders>, report: &mut Report) {
+fn check_thresholds(chosen: &Chosen<Schedulers>, report: &mut Report) {
     let settings = &chosen.settings;
     let (Some(lower), Some(upper)) = (share(settings, "lower"), share(settings, "upper")) else {
         return;
@@ -47,7 +47,7 @@ fn check_thresholds(chosen: &Chosen<Orders>, report: &mut Report) {
     }
     let given = |name: &str| chosen.values.given(chosen.key(name)?).map(|(_, at)| at);
     let (lower, upper) = (lower.get(), upper.get());
-    let message = format!("`order.lower` {lower} is above `order.upper` {upper}");
+    let message = format!("`scheduler.lower` {lower} is above `scheduler.upper` {upper}");
     let at = given("lower").or_else(|| given("upper")).unwrap_or_else(|| chosen.values.table());
     let mut finding = Finding::new(&code::THRESHOLDS, at, message)
         .help(format!("overload ends below `lower`: set it to {upper} or less"));

@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 use bywash_units::Span;
 
 use super::{Domain, Parameter, Policy};
-use crate::queue::{ByClass, Order, OrderSettings, Single, session_first, value_index};
+use crate::queue::{ByClass, Scheduler, SchedulerSettings, Single, session_first, value_index};
 use crate::request::Class;
 
 const CAPACITY: Parameter = Parameter {
@@ -162,22 +162,22 @@ pub fn find(name: &str) -> Option<&'static Policy> {
     POLICIES.iter().find(|policy| policy.name == name)
 }
 
-impl OrderSettings {
+impl SchedulerSettings {
     /// Builds the scheduler for these classes.
-    pub fn order(&self, classes: &[Class]) -> Box<dyn Order> {
+    pub fn scheduler(&self, classes: &[Class]) -> Box<dyn Scheduler> {
         (self.policy.build)(self, classes)
     }
 
     /// Builds a scheduler for these classes if it differs from the one that `was` built for the
     /// classes `had`. Used for [`Engine::reconfigure`](crate::Engine::reconfigure).
-    pub fn changed_order(
+    pub fn changed_scheduler(
         &self,
         classes: &[Class],
         was: &Self,
         had: &[Class],
-    ) -> Option<Box<dyn Order>> {
+    ) -> Option<Box<dyn Scheduler>> {
         let same_classes = classes.len() == had.len()
             && classes.iter().zip(had).all(|(class, other)| class.ranks_like(other));
-        (!same_classes || self != was).then(|| self.order(classes))
+        (!same_classes || self != was).then(|| self.scheduler(classes))
     }
 }
