@@ -93,7 +93,7 @@ def configurations(kind, url, root):
     (root / "advise.txt").write_text(subprocess.run(advise, check=True, capture_output=True, text=True).stdout)
     text = enforce(files["bywash"])
     if 'policy = "slope"' not in text:
-        text += '\n[limit]\npolicy = "slope"\n'
+        text += '\n[concurrency]\npolicy = "slope"\n'
     files["slope"].write_text(text)
     for limit in STARTS:
         files[f"slope-{limit}"].write_text(re.sub(r"^limit = .*", f"limit = {limit}", text, count=1, flags=re.M))

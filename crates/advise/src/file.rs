@@ -92,7 +92,9 @@ fn limit(advice: &Advice, around: &Around<'_>) -> String {
     }
     let _ = write!(text, "limit = {}\n\n", advice.limit.slots);
     if advice.limit.is_start() {
-        text.push_str("[limit]\n# Finds the limit while requests wait.\npolicy = \"slope\"\n\n");
+        text.push_str(
+            "[concurrency]\n# Finds the limit while requests wait.\npolicy = \"slope\"\n\n",
+        );
     }
     text
 }

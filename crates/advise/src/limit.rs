@@ -26,8 +26,8 @@
 //!    at least nine tenths of the highest throughput. Otherwise the log never shows the whole
 //!    application at work.
 //!
-//! The limit is the knee and a margin of an eighth, the margin of `limit.policy = "slope"`: S has
-//! an error, and an excess slot costs less than an idle worker.
+//! The limit is the knee and a margin of an eighth, the margin of `concurrency.policy = "slope"`: S
+//! has an error, and an excess slot costs less than an idle worker.
 //!
 //! **Mix.** Pages differ, and a flash crowd asks for other pages than the visitors of a quiet hour.
 //! So X·S is a sum over groups of pages, each with its own S. A group is a template of URLs, or

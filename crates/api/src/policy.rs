@@ -26,7 +26,7 @@ pub struct Policy {
     /// The queueing discipline: which waiting request gets the next slot.
     pub scheduler: PolicyInForce,
     /// The concurrency limit: how many requests run at once.
-    pub limit: PolicyInForce,
+    pub concurrency: PolicyInForce,
     /// The termination policy: how long a request may run.
     pub terminate: PolicyInForce,
     /// The classes, in the order of the file.

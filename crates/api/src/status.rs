@@ -61,7 +61,7 @@ pub struct Status {
     /// The queueing discipline: which waiting request gets the next slot.
     pub policy: PolicyInForce,
     /// The policy of the concurrency limit: how many requests run at once.
-    pub limit_policy: PolicyInForce,
+    pub concurrency_policy: PolicyInForce,
     /// The number of lines of the access log that could not be written.
     pub access_log_dropped: u64,
     /// The classes, in the order of the configuration file.
@@ -116,7 +116,7 @@ pub struct CookieStatus {
 pub struct MemoryStatus {
     /// The bytes in use.
     pub used: u64,
-    /// The budget in bytes: `limits.memory`.
+    /// The budget in bytes: `client_limits.memory`.
     pub budget: u64,
     /// The level of memory pressure: `calm`, `shrink`, `close` or `refuse`.
     pub level: String,

@@ -103,7 +103,7 @@ codes! {
     NO_TLS_SERVER = "W118", "There are TLS settings for servers, and no https server.";
     HEALTH_PACE = "W119", "The next probe begins before a server must have answered the last one.";
     EVERYBODY = "W120", "The gateway trusts every client on the Internet as a hop.";
-    SLOTS = "E127", "`upstream.limit` and `[limit]` set different initial numbers of slots.";
+    SLOTS = "E127", "`upstream.limit` and `[concurrency]` set different initial numbers of slots.";
     BOUNDS = "E128", "The least number of slots is above the most.";
     START = "E130", "The initial number of slots is not between the least and the most.";
     UNREACHED = "W121", "A timeout is longer than the total, so it has no effect.";

@@ -43,7 +43,7 @@ pub struct Config {
     /// Service levels inside the application, if any are defined.
     pub levels: Option<Levels>,
     /// Limits against abusive clients.
-    pub limits: Limits,
+    pub client_limits: ClientLimits,
     /// The content of refusals.
     pub answers: Answers,
     /// Destination of the request log, one line per request.
@@ -106,7 +106,7 @@ pub struct Queue {
 
 /// Limits against abusive clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct ClientLimits {
     /// Time for the head of a request to arrive.
     pub header_timeout: Span,
     /// The most fields in the head.

@@ -183,7 +183,7 @@ fn every_key_has_its_entry_in_the_schema() {
             (name @ ("class" | "database"), _) => {
                 &schema["properties"][name]["additionalProperties"]
             }
-            (name @ ("scheduler" | "limit" | "terminate"), policy) => {
+            (name @ ("scheduler" | "concurrency" | "terminate"), policy) => {
                 let mut policies = tested.section.policies().into_iter();
                 let index = policies.position(|p| Some(p.name) == policy.map(|p| p.name));
                 &schema["properties"][name]["oneOf"][index.unwrap_or(0)]

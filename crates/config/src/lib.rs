@@ -59,7 +59,9 @@ mod upstream;
 mod value;
 mod words;
 
-pub use config::{AccessLog, Answers, ClassConfig, Config, Details, Limits, Queue, State, Stop};
+pub use config::{
+    AccessLog, Answers, ClassConfig, ClientLimits, Config, Details, Queue, State, Stop,
+};
 pub use elephants::{Act, Elephants, ReadFrom, Resource, Throttle};
 pub use example::example;
 pub use identify::{Charge, Identify, RetryHeader, Session, Signal, Token};

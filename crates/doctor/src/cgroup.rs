@@ -54,25 +54,25 @@ pub(super) fn judge_memory(grant: &Grant, machine: Option<u64>, config: &Config)
     let budget = bywash_gateway::budget(config, grant.memory, machine);
     let granted = if grant.memory == Some(have) { "the limit" } else { "all that the machine has" };
     let found = format!(
-        "{} MiB are {granted}; clients may use {} MiB (limits.memory), the tables {} MiB, and the \
-         allocator needs {} MiB more",
+        "{} MiB are {granted}; clients may use {} MiB (client_limits.memory), the tables {} MiB, \
+         and the allocator needs {} MiB more",
         have / MIB,
         budget.bytes.div_ceil(MIB),
         budget.tables.div_ceil(MIB),
         budget.slack.div_ceil(MIB),
     );
-    let connections = config.limits.connections as u64;
+    let connections = config.client_limits.connections as u64;
     let finding = if budget.whole() > have {
-        let remedy =
-            "more memory (MemoryMax= in the unit), or lower limits.memory or identify.sessions";
+        let remedy = "more memory (MemoryMax= in the unit), or lower client_limits.memory or \
+                      identify.sessions";
         Finding::warning(MEMORY, format!("{found}: together that is too much"), remedy)
     } else if budget.connections() < connections {
         let found = format!(
-            "{found}: that is room for {} idle connections, and limits.connections is \
+            "{found}: that is room for {} idle connections, and client_limits.connections is \
              {connections}",
             budget.connections()
         );
-        let remedy = "more memory (MemoryMax= in the unit), or lower limits.connections";
+        let remedy = "more memory (MemoryMax= in the unit), or lower client_limits.connections";
         Finding::warning(MEMORY, found, remedy)
     } else {
         Finding::ok(MEMORY, found)
@@ -110,9 +110,9 @@ mod tests {
             |grant: &Grant, lines: &str| judge_memory(grant, Some(1 << 40), &config(lines)).verdict;
         assert_eq!(judge(&memory(64), ""), Verdict::Warning, "the tables alone fill it");
         assert_eq!(judge(&memory(1024), ""), Verdict::Ok);
-        let many = "limits.connections = 1000000";
+        let many = "client_limits.connections = 1000000";
         assert_eq!(judge(&memory(1024), many), Verdict::Warning, "a million have no room");
-        let given = "limits.memory = '900MiB'";
+        let given = "client_limits.memory = '900MiB'";
         assert_eq!(judge(&memory(1024), given), Verdict::Warning, "more than the tables leave");
         assert_eq!(judge(&Grant::default(), ""), Verdict::Ok);
         let nothing = judge_memory(&Grant::default(), None, &config(""));

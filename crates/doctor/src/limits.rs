@@ -33,7 +33,7 @@ fn judge_files(have: u64, config: &Config, workers: usize) -> Finding {
             format!("{have} may be open, and {files}: requests would get no socket"),
             format!(
                 "LimitNOFILE={need} in the unit (`ulimit -Hn` in a shell), or lower \
-                 limits.connections"
+                 client_limits.connections"
             ),
         )
     } else {

@@ -121,7 +121,9 @@ impl Reason {
             }
             Self::ClientLeft => "Its client closed the connection.",
             Self::RanTooLong => "It had run for the longest time that its class allows.",
-            Self::MemoryFull => "The gateway had no memory left for its body (`limits.memory`).",
+            Self::MemoryFull => {
+                "The gateway had no memory left for its body (`client_limits.memory`)."
+            }
             Self::GaveWay => {
                 "Waiting requests were about to be lost, and the rest of its own run promised less \
                  than theirs."

@@ -82,7 +82,7 @@ impl Settings {
             name: Arc::from(class.class.name.as_str()),
             metrics: metrics.class(&class.class.name, class.mode, class.percent),
         };
-        let limits = &config.limits;
+        let limits = &config.client_limits;
         metrics.configured(&config);
         Ok(Self {
             limits: Limits {

@@ -47,7 +47,7 @@ export function Policy({ route }: Seen) {
                             </dd>
                             <dt title="How many requests run at once">Concurrency limit</dt>
                             <dd>
-                                <Parameters of={value.limit} />
+                                <Parameters of={value.concurrency} />
                             </dd>
                             <dt title="How long a request may run">Termination</dt>
                             <dd>

@@ -376,12 +376,15 @@ fn the_file_says_why() {
     ] {
         assert!(knee.contains(part), "{part}: {knee}");
     }
-    assert!(!knee.contains("[limit]"), "{knee}");
+    assert!(!knee.contains("[concurrency]"), "{knee}");
     let lines = Station::of(4).log(&minutes(&[2.5; 6], &SHOP));
     let nothing = text(&lines, NOBODY);
-    for part in
-        ["# The log cannot decide", "not given (--cores)", "[limit]\n", "policy = \"slope\"\n"]
-    {
+    for part in [
+        "# The log cannot decide",
+        "not given (--cores)",
+        "[concurrency]\n",
+        "policy = \"slope\"\n",
+    ] {
         assert!(nothing.contains(part), "{part}: {nothing}");
     }
 }

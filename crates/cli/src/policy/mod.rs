@@ -56,9 +56,9 @@ fn undo(args: &Undone) -> Result<(), Failure> {
 pub(crate) fn describe(policy: &Policy) -> String {
     let file = policy.file.as_deref().map_or("no file".into(), escaped);
     let mut words = format!(
-        "{file}: scheduler {}, limit {}, terminate {}{}\n\n{}",
+        "{file}: scheduler {}, concurrency {}, terminate {}{}\n\n{}",
         escaped(&policy.scheduler.name),
-        escaped(&policy.limit.name),
+        escaped(&policy.concurrency.name),
         escaped(&policy.terminate.name),
         if policy.bypassed { "; bypassed: no decisions" } else { "" },
         classes(policy),

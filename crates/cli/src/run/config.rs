@@ -85,19 +85,21 @@ fn fit_files(config: &mut Config) -> Result<(), Failure> {
     if have >= need {
         return Ok(());
     }
-    let limits = &mut config.limits;
+    let limits = &mut config.client_limits;
     let wanted = limits.connections;
     let shares = (limits.connections + limits.observed + limits.streams) as u64;
     let for_shares = have.saturating_sub(need - shares);
     // All three limits shrink by the same factor.
     let part = |whole: usize| (whole as u64 * for_shares / shares) as usize;
     let left = part(wanted);
-    let key = if config.engine.limit.name() == "fixed" { "upstream.limit" } else { "limit.max" };
+    let key =
+        if config.engine.limit.name() == "fixed" { "upstream.limit" } else { "concurrency.max" };
     let sum = format!("this process may open {have} files, and {files}");
     if left < wanted.min(FEWEST) {
         return Err(Failure::running(format!(
             "{sum}: {left} connections would be left for clients; raise the limit (ulimit -n, \
-             LimitNOFILE=), or lower {key}, limits.observed, limits.streams or listen.workers"
+             LimitNOFILE=), or lower {key}, client_limits.observed, client_limits.streams or \
+             listen.workers"
         )));
     }
     (limits.connections, limits.streams) = (left, part(limits.streams));

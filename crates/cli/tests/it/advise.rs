@@ -162,7 +162,7 @@ fn workers_and_cores_reach_the_file_and_the_unit_is_named() {
     let (by, toml, _) = of(&["--workers", "30", "--cores", "4"]);
     assert!(by == "cores" && toml.contains("\nlimit = 8\n"), "{toml}");
     let (by, toml, found) = of(&[]);
-    assert!(toml.contains("\nlimit = 16\n\n[limit]\n"), "{toml}");
+    assert!(toml.contains("\nlimit = 16\n\n[concurrency]\n"), "{toml}");
     assert!(by != "knee" && toml.contains("policy = \"slope\""), "{toml}");
     assert_eq!(found["forecast"]["places"], 16);
     let folder = Folder::new();

@@ -124,7 +124,7 @@ fn what_cannot_be_compared_is_told() {
     let (toml, json) = (folder.path("tiny.toml"), folder.path("tiny.json"));
     let broken = folder.file("broken.json", "{ \"scenario\": \"x\",\n \"seeds\": [1] }");
     let gate = folder.file("gate.json", r#"{"scenario":"g","seeds":[1],"cells":[]}"#);
-    let wrong = "label = \"plain\"\nlimit = { name = \"slop\" }";
+    let wrong = "label = \"plain\"\nconcurrency = { name = \"slop\" }";
     let limit = folder.file("limit.toml", SCENARIO.replace("label = \"plain\"", wrong));
     for (args, code, words) in [
         (&[json.as_str(), "/no/such/file.json"][..], 78, "/no/such/file.json"),

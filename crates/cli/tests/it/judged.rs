@@ -14,7 +14,7 @@ label = \"told\"
 [[policy]]
 name = \"single-queue\"
 label = \"finds\"
-limit = { name = \"slope\", max = 50 }
+concurrency = { name = \"slope\", max = 50 }
 [[servers.change]]
 at = \"10s\"
 workers = 1
@@ -51,8 +51,8 @@ fn a_scenario_in_which_no_limit_can_be_judged_is_refused() {
         outcome.err
     };
     let err = refused("limits", SCENARIO);
-    assert!(err.contains("no [[policy]] has its own `limit`"), "{err}");
-    let limited = SCENARIO.to_owned() + "limit = { name = \"slope\" }\n";
+    assert!(err.contains("no [[policy]] has its own `concurrency`"), "{err}");
+    let limited = SCENARIO.to_owned() + "concurrency = { name = \"slope\" }\n";
     let err = refused("limits", &limited.replace("20s", "1s"));
     assert!(err.contains("arrivals last 1s: too short"), "{err}");
     let err = refused("learn", SCENARIO);

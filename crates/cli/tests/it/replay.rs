@@ -215,8 +215,8 @@ fn options_that_make_no_sense_are_misuse() {
 fn where_the_limit_is_no_number_the_workers_must_be_said() {
     let folder = Folder::new();
     let text = std::fs::read_to_string(CONFIG).unwrap();
-    let config =
-        folder.file("slope.toml", text.replace("limit = 2\n", "\n[limit]\npolicy = \"slope\"\n"));
+    let config = folder
+        .file("slope.toml", text.replace("limit = 2\n", "\n[concurrency]\npolicy = \"slope\"\n"));
     let args = ["lab", "replay", LOG, "--config", &config, "--policy", "single-queue"];
     let without = finish(command(&args));
     assert_eq!(without.code, Some(2), "{without:?}");

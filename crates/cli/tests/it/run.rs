@@ -100,7 +100,7 @@ fn an_application_that_is_not_there_yet_is_told() {
 #[test]
 fn with_few_files_it_takes_fewer_clients_and_with_too_few_it_says_what_to_lower() {
     let folder = Folder::new();
-    let limit = "[limit]\npolicy = \"slope\"\n";
+    let limit = "[concurrency]\npolicy = \"slope\"\n";
     let text = "version = 1\nlisten.workers = 1\nupstream.server = \"http://127.0.0.1:1\"\n";
     let file = folder.file("bywash.toml", format!("{text}{limit}"));
     let with = |files: &str| {
@@ -118,7 +118,9 @@ fn with_few_files_it_takes_fewer_clients_and_with_too_few_it_says_what_to_lower(
     );
     let outcome = finish(with("2756"));
     assert_eq!(outcome.code, Some(1), "{outcome:?}");
-    assert!(outcome.err.contains("lower limit.max") && outcome.err.contains(": 8 connections"));
+    assert!(
+        outcome.err.contains("lower concurrency.max") && outcome.err.contains(": 8 connections")
+    );
 }
 
 #[test]

@@ -46,11 +46,11 @@ name = "session-first"
 
 #[test]
 fn an_unknown_limit_is_named_with_those_that_there_are() {
-    let limit = "label = \"plain\"\nlimit = { name = \"slop\" }";
+    let limit = "label = \"plain\"\nconcurrency = { name = \"slop\" }";
     let outcome = play("label = \"plain\"", limit, &[]);
     let words = "there is no limit `slop`; did you mean `slope`? the names are fixed, slope";
     assert!(outcome.err.contains(words), "{}", outcome.err);
-    let limit = "label = \"plain\"\nlimit = { name = \"slope\", maxx = 3 }";
+    let limit = "label = \"plain\"\nconcurrency = { name = \"slope\", maxx = 3 }";
     let outcome = play("label = \"plain\"", limit, &[]);
     let words = "there is no parameter `maxx`; did you mean `max`?";
     assert!(outcome.err.contains(words), "{}", outcome.err);

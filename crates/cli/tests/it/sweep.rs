@@ -83,7 +83,7 @@ fn what_cannot_be_varied_is_named_with_what_was_probably_meant() {
         (&["--vary", "policy.plan.capacity=1"], "did you mean `plain`?"),
         (&["--vary", "policy.plain.capcity=1"], "did you mean `capacity`?"),
         (&["--vary", "policy.plain.capacity=0"], "whole number from 1"),
-        (&["--vary", "policy.plain.limit.name=slop"], "did you mean `slope`?"),
+        (&["--vary", "policy.plain.concurrency.name=slop"], "did you mean `slope`?"),
         (&["--vary", "class.man.utility=1"], "did you mean `main`?"),
         (&["--vary", "servers.workers=1,zero"], "servers.workers = zero"),
         (&["--vary", "servers.workers=0"], "1 to 100000"),

@@ -205,9 +205,9 @@ pub(crate) const RUN_MAX: Key = Key::optional(
 );
 pub(crate) const CLASS_MAX_BODY_BYTES: Key = Key::optional(
     "max_body_bytes",
-    super::limits::BODY,
+    super::client_limits::BODY,
     "8MiB",
-    "Overrides the same key of [limits] for this class.",
+    "Overrides the same key of [client_limits] for this class.",
 );
 pub(crate) const CLASS_CONNECT_TIMEOUT: Key = of_class("connect_timeout", TO_CONNECT, "2s");
 pub(crate) const CLASS_RESPONSE_TIMEOUT: Key = of_class("response_timeout", TO_ANSWER, "5m");

@@ -5,10 +5,10 @@
 //! parameters of policies are defined in the engine's catalogue and become keys in [`parameters`].
 
 mod class;
+mod client_limits;
 mod elephants;
 mod identify;
 mod levels;
-mod limits;
 mod listen;
 mod sentry;
 mod upstream;
@@ -24,10 +24,10 @@ use crate::mode::Mode;
 use crate::words::Worded;
 
 pub(crate) use class::*;
+pub(crate) use client_limits::*;
 pub(crate) use elephants::*;
 pub(crate) use identify::*;
 pub(crate) use levels::*;
-pub(crate) use limits::*;
 pub(crate) use listen::*;
 pub(crate) use sentry::*;
 pub(crate) use upstream::*;
@@ -56,9 +56,30 @@ pub(crate) const OTHER: &str = bywash_engine::Class::OTHER;
 
 /// Every table, in the order of the example and the reference.
 pub(crate) static SECTIONS: [&Section; 24] = [
-    &ROOT, &LISTEN, &TLS, &UPSTREAM, &HEALTH, &LIMIT, &SCHEDULER, &TERMINATE, &QUEUE, &IDENTIFY,
-    &LEVELS, &LEARN, &LIMITS, &ANSWERS, &LOG, &STATE, &CONSOLE, &STOP, &SENTRY, &DATABASE,
-    &ELEPHANTS, &RESOURCE, &THROTTLE, &CLASS,
+    &ROOT,
+    &LISTEN,
+    &TLS,
+    &UPSTREAM,
+    &HEALTH,
+    &CONCURRENCY,
+    &SCHEDULER,
+    &TERMINATE,
+    &QUEUE,
+    &IDENTIFY,
+    &LEVELS,
+    &LEARN,
+    &CLIENT_LIMITS,
+    &ANSWERS,
+    &LOG,
+    &STATE,
+    &CONSOLE,
+    &STOP,
+    &SENTRY,
+    &DATABASE,
+    &ELEPHANTS,
+    &RESOURCE,
+    &THROTTLE,
+    &CLASS,
 ];
 
 pub(crate) static ROOT: Section =
@@ -90,13 +111,13 @@ pub(crate) const POLICY: Key = Key::new(
     "The name of the policy.",
 );
 
-pub(crate) static LIMIT: Section = Section {
-    name: "limit",
+pub(crate) static CONCURRENCY: Section = Section {
+    name: "concurrency",
     about: "The concurrency limit: how many requests all servers together work on at once. \
             Further requests wait in the gateway. The other keys are parameters of the policy.",
-    keys: &[LIMIT_POLICY],
+    keys: &[CONCURRENCY_POLICY],
 };
-pub(crate) const LIMIT_POLICY: Key =
+pub(crate) const CONCURRENCY_POLICY: Key =
     Key::new("policy", Kind::Policy(Listed::Limits), "fixed", "The name of the policy.");
 
 pub(crate) static TERMINATE: Section = Section {

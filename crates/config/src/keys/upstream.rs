@@ -48,8 +48,8 @@ pub(crate) const SLOTS: Key = Key::optional(
     Kind::Whole { min: 1, max: 100_000 },
     "16",
     "The number of slots: how many requests all servers together work on at once. Further \
-     requests wait in the gateway. This is short for limit.slots; another policy of [limit] \
-     starts with this number.",
+     requests wait in the gateway. This is short for concurrency.slots; another policy of \
+     [concurrency] starts with this number.",
 );
 pub(crate) const PINNED_CONNECTIONS: Key = Key::new(
     "pinned_connections",

@@ -2,12 +2,12 @@
 
 mod answers;
 mod classes;
+mod concurrency;
 mod elephants;
 mod fields;
 mod health;
 mod identify;
 mod levels;
-mod limit;
 mod listen;
 mod policy;
 mod scheduler;
@@ -27,7 +27,7 @@ use siphasher::sip::SipHasher13;
 use toml::Spanned;
 
 use crate::code;
-use crate::config::{AccessLog, Config, Limits, Queue, State, Stop};
+use crate::config::{AccessLog, ClientLimits, Config, Queue, State, Stop};
 use crate::document::Document;
 use crate::keys;
 use crate::read::Values;
@@ -55,13 +55,13 @@ pub(crate) fn config(document: &Document<'_>, report: &mut Report) -> Config {
     let log = document.section(&keys::LOG, report);
     let level_values = document.section(&keys::LEVELS, report);
     let names = levels::names(&level_values, report);
-    let limits = document.section(&keys::LIMITS, report);
-    let limits = self::limits(&limits, report);
+    let client_limits = document.section(&keys::CLIENT_LIMITS, report);
+    let client_limits = self::client_limits(&client_limits, report);
     let file = Inherited {
         mode,
         timeouts: upstream.timeouts,
         ignore_case: upstream.ignore_case,
-        max_body_bytes: limits.max_body_bytes,
+        max_body_bytes: client_limits.max_body_bytes,
         names: &names,
     };
     let (classes, classifier) = classes::classes(document, &file, report);
@@ -79,7 +79,7 @@ pub(crate) fn config(document: &Document<'_>, report: &mut Report) -> Config {
         queue: buffers(&queue, report),
         levels: levels::levels(&level_values, names, &listeners, &identify, report),
         identify,
-        limits,
+        client_limits,
         answers: answers::answers(document, report),
         access_log: access_log(&log, report),
         traces: traces(&log, report),
@@ -154,8 +154,8 @@ fn buffers(values: &Values, report: &mut Report) -> Queue {
     Queue { body_buffer: one, body_buffer_total: total, skip_files }
 }
 
-fn limits(values: &Values, report: &mut Report) -> Limits {
-    Limits {
+fn client_limits(values: &Values, report: &mut Report) -> ClientLimits {
+    ClientLimits {
         header_timeout: values.of(&keys::HEADER_TIMEOUT).span(),
         max_headers: values.of(&keys::MAX_HEADERS).whole() as usize,
         max_header_bytes: values.of(&keys::MAX_HEADER_BYTES).whole() as usize,
@@ -183,7 +183,7 @@ fn memory(values: &Values, report: &mut Report) -> Option<u64> {
         size::parse(text).filter(|bytes| (keys::LEAST_MEMORY..=keys::MOST_MEMORY).contains(bytes));
     if bytes.is_none() {
         let message = format!(
-            "`limits.memory` takes \"auto\" or a size from 16MiB to 1024GiB, not \"{}\"",
+            "`client_limits.memory` takes \"auto\" or a size from 16MiB to 1024GiB, not \"{}\"",
             shown(text)
         );
         let guess = size::guess(text).filter(|guess| guess != text);

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 use std::path::PathBuf;
 
-use super::{health, limit, listen, server, timeouts};
+use super::{concurrency, health, listen, server, timeouts};
 use bywash_engine::catalog::LimitSettings;
 
 use crate::code;
@@ -35,7 +35,7 @@ pub(super) fn upstream(
     if all_read && servers.iter().all(|(server, _)| server.scheme != Scheme::Https) {
         check_tls_unused(&values, report);
     }
-    let limit = limit::settings(document, &values, report);
+    let limit = concurrency::settings(document, &values, report);
     let upstream = Upstream {
         servers: servers.into_iter().map(|(server, _)| server).collect(),
         limit: limit.most(),

@@ -53,7 +53,7 @@ path = "health check"
 interval = "1s"
 timeout = "1s"
 rise = 0
-[limits]
+[client_limits]
 body_rate = "500 bytes/s"
 h2_streams = 2000
 [answers]

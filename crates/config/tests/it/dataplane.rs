@@ -46,7 +46,7 @@ eject_after = 6
 eject_share = 0
 eject_for = "20s"
 slow_start = "0s"
-[limits]
+[client_limits]
 connections_per_address = 50
 proven_reserve = 25
 observed = 9
@@ -152,7 +152,7 @@ fn a_class_has_the_timeouts_of_the_upstream_but_for_its_own() {
 #[test]
 fn limits_answers_traces_state_and_stop_arrive() {
     let config = right(EDGE);
-    let limits = config.limits;
+    let limits = config.client_limits;
     assert_eq!((limits.connections_per_address, limits.body_rate, limits.streams), (50, 1024, 7));
     assert_eq!((limits.proven_reserve, limits.observed), (25, 9));
     assert_eq!((limits.h2_streams, limits.idle_timeout), (128, Span::from_secs(30)));
@@ -169,7 +169,7 @@ fn limits_answers_traces_state_and_stop_arrive() {
 #[test]
 fn who_sets_nothing_gets_the_defaults() {
     let config = Config::for_upstream("https://app").unwrap();
-    let (listen, limits) = (config.listen, config.limits);
+    let (listen, limits) = (config.listen, config.client_limits);
     assert!(listen.https.is_none() && listen.http2 && listen.trusted_proxies.is_empty());
     assert_eq!(listen.forwarded, ForwardingField::XForwardedFor);
     assert!(listen.pass_fields.is_empty());

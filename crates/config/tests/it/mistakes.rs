@@ -176,13 +176,26 @@ fn under_an_unknown_policy_only_parameters_of_none_are_strangers() {
 
 #[test]
 fn a_limit_may_not_start_where_it_may_not_be() {
-    let slope =
-        |start: &str, lines: &str| with(&format!("{start}[limit]\npolicy = \"slope\"\n{lines}"));
+    let slope = |start: &str, lines: &str| {
+        with(&format!("{start}[concurrency]\npolicy = \"slope\"\n{lines}"))
+    };
     for (start, lines, place, bound, words) in [
         ("limit = 500\n", "max = 200\n", (4, 9), Some(7), "`upstream.limit` 500 is above"),
-        ("limit = 2000\n", "", (4, 9), None, "`upstream.limit` 2000 is above `limit.max` 1000"),
-        ("", "initial = 300\nmax = 200\n", (6, 11), Some(7), "`limit.initial` 300 is above"),
-        ("limit = 2\n", "min = 4\n", (4, 9), Some(7), "`upstream.limit` 2 is below `limit.min`"),
+        (
+            "limit = 2000\n",
+            "",
+            (4, 9),
+            None,
+            "`upstream.limit` 2000 is above `concurrency.max` 1000",
+        ),
+        ("", "initial = 300\nmax = 200\n", (6, 11), Some(7), "`concurrency.initial` 300 is above"),
+        (
+            "limit = 2\n",
+            "min = 4\n",
+            (4, 9),
+            Some(7),
+            "`upstream.limit` 2 is below `concurrency.min`",
+        ),
     ] {
         let problems = slope(start, lines);
         let problem = only(&problems);
@@ -191,7 +204,7 @@ fn a_limit_may_not_start_where_it_may_not_be() {
         assert!(problem.message.starts_with(words), "{problems}");
     }
     let help = slope("limit = 2000\n", "").iter().next().unwrap().help.clone().unwrap();
-    assert!(help.starts_with("write max = 2000 or more under [limit]"), "{help}");
+    assert!(help.starts_with("write max = 2000 or more under [concurrency]"), "{help}");
     assert!(slope("limit = 200\n", "min = 200\nmax = 200\n").is_empty());
     // An invalid bound cannot be compared with anything.
     assert_eq!(only(&slope("limit = 2000\n", "max = 0\n")).code, "E004");

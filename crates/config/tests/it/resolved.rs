@@ -93,12 +93,12 @@ fn a_limit_is_a_policy_like_the_order_or_just_a_number() {
     let slots = |n: u32| (format!("fixed([Count({n})])"), n);
     assert_eq!(limit(""), slots(16));
     assert_eq!(limit("upstream.limit = 8"), slots(8));
-    assert_eq!(limit("limit.slots = 9"), slots(9));
-    assert_eq!(limit("upstream.limit = 9\nlimit.slots = 9"), slots(9));
-    let (text, most) = limit("upstream.limit = 8\n[limit]\npolicy = \"slope\"\nmax = 200");
+    assert_eq!(limit("concurrency.slots = 9"), slots(9));
+    assert_eq!(limit("upstream.limit = 9\nconcurrency.slots = 9"), slots(9));
+    let (text, most) = limit("upstream.limit = 8\n[concurrency]\npolicy = \"slope\"\nmax = 200");
     assert!(text.starts_with("slope([Count(1), Count(200), Count(8), "), "{text}");
     assert_eq!(most, 200, "connections must suffice for the most");
-    let (text, _) = limit("upstream.limit = 8\n[limit]\npolicy = \"slope\"\ninitial = 8");
+    let (text, _) = limit("upstream.limit = 8\n[concurrency]\npolicy = \"slope\"\ninitial = 8");
     assert!(text.starts_with("slope([Count(1), Count(1000), Count(8), "), "{text}");
 }
 
@@ -161,7 +161,7 @@ fn an_upstream_alone_is_enough() {
     assert_eq!(config.scheduler.name(), "session-first");
     assert_eq!(config.identify.session, Session::Auto);
     assert!(config.identify.token.is_none() && config.identify.signals.is_empty());
-    assert_eq!(config.limits.max_header_bytes, 16 * 1024);
+    assert_eq!(config.client_limits.max_header_bytes, 16 * 1024);
     assert_eq!((config.stop.grace, config.stop.delay), (Span::from_secs(30), Span::ZERO));
     let [other] = &config.classes[..] else { panic!("{:?}", config.classes) };
     assert_eq!((other.class.name.as_str(), other.line), ("other", None));
@@ -175,7 +175,7 @@ fn the_example_has_every_default_and_not_one_problem() {
     let plain = Config::for_upstream("http://127.0.0.1:3000").unwrap();
     assert_eq!(format!("{:?}", config.scheduler), format!("{:?}", plain.scheduler));
     assert_eq!(format!("{:?}", config.engine), format!("{:?}", plain.engine));
-    assert_eq!((config.listen, config.limits), (plain.listen, plain.limits));
+    assert_eq!((config.listen, config.client_limits), (plain.listen, plain.client_limits));
     assert_eq!((config.upstream, config.queue), (plain.upstream, plain.queue));
 }
 
@@ -192,7 +192,7 @@ fn what_the_example_has_in_comments_is_right_too() {
         // token keys would be read from disk.
         let is_read = |key: &&str| key.starts_with("page") || key.starts_with("token_keys");
         let key = line.strip_prefix("# ").filter(is_key).filter(|key| !is_read(key));
-        key.filter(|_| !["[scheduler]", "[limit]", "[terminate]"].contains(&table))
+        key.filter(|_| !["[scheduler]", "[concurrency]", "[terminate]"].contains(&table))
             .unwrap_or(line)
             .replace("details\"]", "other\"]")
             + "\n"

@@ -28,7 +28,7 @@ pub(super) fn policy(shared: &Shared) -> Policy {
         mode: shown_mode(config.mode),
         bypassed: shared.is_bypassed(),
         scheduler: status::policy(&config.scheduler),
-        limit: status::policy(&config.engine.limit),
+        concurrency: status::policy(&config.engine.limit),
         terminate: status::policy(&config.engine.termination),
         classes: classes(&settings, overrides.get()),
         overrides: overrides.get().list().to_vec(),

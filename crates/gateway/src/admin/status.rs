@@ -44,7 +44,7 @@ pub(super) fn status(shared: &Shared) -> Status {
         memory: memory(shared),
         servers: servers(shared, &settings),
         policy: policy(&config.scheduler),
-        limit_policy: policy(&config.engine.limit),
+        concurrency_policy: policy(&config.engine.limit),
         access_log_dropped: shared.request_log.log().dropped(),
         classes: classes(shared, &settings),
         unwritten: shared.state_writer.unwritten(),

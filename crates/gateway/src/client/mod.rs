@@ -245,7 +245,7 @@ impl Plane {
 
     /// Returns the number of streams that one connection may have open at once.
     fn streams(&self) -> u32 {
-        self.worker.settings().config.limits.h2_streams
+        self.worker.settings().config.client_limits.h2_streams
     }
 
     /// Returns whether the connection carries the requests of many users.
@@ -265,7 +265,7 @@ impl Plane {
 
     /// Returns the number of seconds that a field block may take.
     fn list_limit(&self) -> u32 {
-        self.worker.settings().config.limits.header_timeout.as_secs_f64().ceil() as u32
+        self.worker.settings().config.client_limits.header_timeout.as_secs_f64().ceil() as u32
     }
 
     fn clock(&self) -> Rc<Cell<u32>> {
@@ -323,7 +323,7 @@ impl Handler for Plane {
     }
 
     fn body_rate(&self) -> u64 {
-        self.worker.settings().config.limits.body_rate
+        self.worker.settings().config.client_limits.body_rate
     }
 
     fn takes_lane(&self, socket: BorrowedFd<'_>, mark: &mut Mark, answer: &mut Answer) {

@@ -32,7 +32,7 @@ impl ConnectionPermit {
         let held = Held::new(inbox, is_hop);
         let owner = counted.map_or_else(Owner::alone, Owner::Address);
         let connections = &shared.connections;
-        let bounds = Bounds::of(&settings.config.limits, Some(&shared.memory));
+        let bounds = Bounds::of(&settings.config.client_limits, Some(&shared.memory));
         connections.enter(&held, owner, bounds).ok()?;
         if is_hop {
             connections.proof_changed(true);
@@ -49,7 +49,7 @@ impl ConnectionPermit {
         }
         self.counted = counted;
         let owner = counted.map_or_else(Owner::alone, Owner::Address);
-        let bounds = Bounds::of(&settings.config.limits, None);
+        let bounds = Bounds::of(&settings.config.client_limits, None);
         self.shared.connections.change_owner(&self.held, owner, bounds).is_ok()
     }
 }

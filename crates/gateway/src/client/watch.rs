@@ -15,7 +15,7 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::task::{Context, Waker};
 
-use bywash_config::{HalfClose, Limits};
+use bywash_config::{ClientLimits, HalfClose};
 use bywash_sentry::{Departure, Watch};
 use bywash_units::Span;
 
@@ -160,7 +160,7 @@ impl Clients {
     /// Advances the coarse clock by a quarter of a second, and ends connections that took too long
     /// for a head or were idle for too long. They end up to a quarter of a second late, never
     /// early.
-    pub(crate) fn tick(&self, limits: &Limits) {
+    pub(crate) fn tick(&self, limits: &ClientLimits) {
         self.quarters.set(self.quarters.get() + 1);
         self.inbox.ticks(self.quarters.get());
         for client in self.all() {
@@ -170,7 +170,7 @@ impl Clients {
         }
     }
 
-    fn overdue(&self, client: &Client, limits: &Limits) -> Option<CloseAction> {
+    fn overdue(&self, client: &Client, limits: &ClientLimits) -> Option<CloseAction> {
         let in_quarters = |span: Span| (span.as_secs_f64() * 4.0).ceil() as u32;
         let idle_limit =
             if self.stopping.get() { LAST_IDLE } else { in_quarters(limits.idle_timeout) };

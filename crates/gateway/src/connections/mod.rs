@@ -1,15 +1,15 @@
 //! Client connections: how many may be open, whose they are, and which one is evicted.
 //!
 //! **The rule.** A connection belongs to its client's address (for IPv6: the /64). When
-//! `limits.connections` are open, a new connection takes the place of an idle one:
+//! `client_limits.connections` are open, a new connection takes the place of an idle one:
 //!
 //! 1. Among the addresses with an idle *unproven* connection, the one with the most connections is
 //!    chosen, and of that address the unproven connection that has been idle for longest. An
 //!    unproven connection is one whose last request was of a session with standing `new`, or that
 //!    has sent no request.
 //! 2. If no unproven connection is idle, a *proven* one is chosen in the same way. This happens
-//!    only while there are more proven connections than the reserve (`limits.proven_reserve`, a
-//!    share of `limits.connections`).
+//!    only while there are more proven connections than the reserve
+//!    (`client_limits.proven_reserve`, a share of `client_limits.connections`).
 //! 3. If there is no such connection either, the new connection is refused.
 //!
 //! The same rule applies, whatever the number of connections, while the memory budget is nearly
@@ -23,8 +23,8 @@
 //! - A new connection never takes the place of an address that has fewer connections than its own
 //!   (the new one included). The first [`FEW`] connections of an address are excepted, because a
 //!   browser opens six. While memory is short, only the first one is.
-//! - One address holds no more than `limits.connections` less the reserve. Beyond that its new
-//!   connections take the place of its own idle ones, or are refused.
+//! - One address holds no more than `client_limits.connections` less the reserve. Beyond that its
+//!   new connections take the place of its own idle ones, or are refused.
 //!
 //! The connections of a trusted hop (`listen.trusted_proxies`) are shared by many users. Each
 //! counts as if it came from a separate address, and as proven. A connection whose PROXY header has
@@ -54,7 +54,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use bywash_config::Limits;
+use bywash_config::ClientLimits;
 use bywash_units::Span;
 use tokio::sync::Notify;
 
@@ -302,7 +302,7 @@ impl Bounds {
 
     /// Returns the bounds from the settings. `memory` is the budget that the new connection has to
     /// fit into; `None` if it was counted already.
-    pub(crate) fn of(limits: &Limits, memory: Option<&Memory>) -> Self {
+    pub(crate) fn of(limits: &ClientLimits, memory: Option<&Memory>) -> Self {
         let most = limits.connections;
         let reserve = most * usize::from(limits.proven_reserve) / 100;
         let share = most - reserve;

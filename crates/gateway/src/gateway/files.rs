@@ -10,20 +10,20 @@ use crate::connections::SPARE;
 /// The file descriptors that a configuration can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Files {
-    /// Client connections: `limits.connections`.
+    /// Client connections: `client_limits.connections`.
     clients: u64,
     /// Client connections beyond the limit that are being closed.
     closing: u64,
-    /// Connections to servers for requests that run: `upstream.limit` or `limit.max`.
+    /// Connections to servers for requests that run: `upstream.limit` or `concurrency.max`.
     running: u64,
     /// Idle connections to servers, kept for the next request: up to the limit for each worker.
     idle: u64,
     /// Connections to servers that belong to one client connection each:
     /// `upstream.pinned_connections`.
     pinned: u64,
-    /// Connections to servers for requests that hold no slot: `limits.observed`.
+    /// Connections to servers for requests that hold no slot: `client_limits.observed`.
     observed: u64,
-    /// Connections to servers for long-lived streams: `limits.streams`.
+    /// Connections to servers for long-lived streams: `client_limits.streams`.
     streams: u64,
     /// Connections to servers for probes: one per server.
     probes: u64,
@@ -43,7 +43,7 @@ const OTHERS: u64 = 96;
 impl Files {
     /// Returns the files that a configuration can use with `workers` workers.
     pub fn of(config: &Config, workers: usize) -> Self {
-        let (limits, limit) = (&config.limits, u64::from(config.upstream.limit));
+        let (limits, limit) = (&config.client_limits, u64::from(config.upstream.limit));
         let probes =
             if config.upstream.health.path.is_some() { config.upstream.servers.len() } else { 0 };
         Self {
@@ -92,10 +92,10 @@ impl fmt::Display for Files {
         } = self;
         write!(
             f,
-            "limits.connections {clients} + {closing} closing + {running} for slots + {idle} idle \
-             connections to servers + upstream.pinned_connections {pinned} + limits.observed \
-             {observed} + limits.streams {streams} + {probes} probes + {admin} for operators + \
-             {others} others = {}",
+            "client_limits.connections {clients} + {closing} closing + {running} for slots + \
+             {idle} idle connections to servers + upstream.pinned_connections {pinned} + \
+             client_limits.observed {observed} + client_limits.streams {streams} + {probes} probes \
+             + {admin} for operators + {others} others = {}",
             self.sum()
         )
     }
@@ -114,9 +114,9 @@ mod tests {
     fn every_key_that_lets_somebody_open_a_file_counts() {
         let base = Files::of(&config(""), 2).sum();
         for (more, files) in [
-            ("limits.connections = 10001", 1),
-            ("limits.observed = 4001", 1),
-            ("limits.streams = 1001", 1),
+            ("client_limits.connections = 10001", 1),
+            ("client_limits.observed = 4001", 1),
+            ("client_limits.streams = 1001", 1),
             // One connection that runs, and one idle connection in each of two workers.
             ("upstream.limit = 17", 3),
             ("upstream.pinned_connections = 257", 1),

@@ -159,7 +159,9 @@ async fn accept(
                 worker.shared.traps.pass(Trap::Accept);
                 client::serve(&worker, &clients, stream, peer, kind);
                 // Let evicted connections close before more are accepted.
-                if worker.shared.connections.open() > worker.settings().config.limits.connections {
+                if worker.shared.connections.open()
+                    > worker.settings().config.client_limits.connections
+                {
                     tokio::task::yield_now().await;
                 }
             }
@@ -226,7 +228,7 @@ async fn tick(worker: Rc<Worker>, clients: Rc<Clients>, heartbeat: Arc<AtomicU64
             worker.shared.traps.pass(trap);
         }
         heartbeat.fetch_add(1, Ordering::Relaxed);
-        let (memory, mut limits) = (&worker.shared.memory, worker.settings().config.limits);
+        let (memory, mut limits) = (&worker.shared.memory, worker.settings().config.client_limits);
         limits.header_timeout = memory.time(limits.header_timeout);
         limits.idle_timeout = memory.time(limits.idle_timeout);
         clients.tick(&limits);

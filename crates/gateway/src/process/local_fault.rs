@@ -22,7 +22,7 @@ pub(crate) enum LocalFault {
     /// There is no memory for a socket, or no entry for it in an `epoll` (`ENOBUFS`, `ENOMEM`,
     /// `ENOSPC`).
     Memory,
-    /// The most requests run without a slot that may (`limits.observed`).
+    /// The most requests run without a slot that may (`client_limits.observed`).
     Requests,
 }
 
@@ -71,8 +71,8 @@ impl LocalFault {
                  memory of the machine"
             }
             Self::Requests => {
-                "as many requests run without a slot as limits.observed allows: raise it, or set \
-                 classes to mode `enforce`"
+                "as many requests run without a slot as client_limits.observed allows: raise it, \
+                 or set classes to mode `enforce`"
             }
         }
     }

@@ -231,7 +231,7 @@ fn admission_without_slot(
 ) -> Result<Option<Admission>, Box<Reply>> {
     let is_bypassed = shared.is_bypassed();
     if is_bypassed || !record.is_enforced() {
-        let most = record.settings().config.limits.observed;
+        let most = record.settings().config.client_limits.observed;
         let Some(permit) = CountedPermit::observed(shared, most) else {
             return Err(Box::new(has_no_place(record, format)));
         };
@@ -259,7 +259,7 @@ fn admission_of_file(shared: &Arc<Shared>, record: &Record) -> Option<Admission>
         return None;
     }
     let most = shared.driver.status().limit as usize;
-    let observed = record.settings().config.limits.observed;
+    let observed = record.settings().config.client_limits.observed;
     CountedPermit::file(shared, most, observed).map(|permit| Admission::File(file, permit))
 }
 

@@ -9,7 +9,7 @@
 //! given back, unless clients hold [`MOST_KEPT`] such files already or the memory budget is near.
 //! In that case the permit stays with the bytes, so clients that read slowly hold at most this
 //! number of files and one for each permit. The bytes count against the memory budget, and
-//! `limits.body_rate` ends a client that is too slow.
+//! `client_limits.body_rate` ends a client that is too slow.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

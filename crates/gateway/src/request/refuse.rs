@@ -338,7 +338,7 @@ const fn detail_of(error: &UpstreamError) -> &'static str {
         UpstreamError::Upload(_) => "the request's body",
         UpstreamError::Switched => "the server switched protocols without being asked",
         UpstreamError::Garbage(error) => error.name(),
-        UpstreamError::TooManyStreams => "limits.streams",
+        UpstreamError::TooManyStreams => "client_limits.streams",
         UpstreamError::Local(fault) => fault.name(),
     }
 }

@@ -81,8 +81,8 @@ fn the_status_says_how_it_stands() {
     assert_eq!((&server["state"], &server["running"]), (&"up".into(), &1.into()));
     assert_eq!(status["streams"], 0);
     assert_eq!(status["policy"]["name"], "session-first");
-    assert_eq!(status["limit_policy"]["name"], "fixed");
-    assert_eq!(status["limit_policy"]["parameters"]["slots"], 1);
+    assert_eq!(status["concurrency_policy"]["name"], "fixed");
+    assert_eq!(status["concurrency_policy"]["parameters"]["slots"], 1);
     assert_eq!(status["classes"][0]["waiting"], 1);
 }
 

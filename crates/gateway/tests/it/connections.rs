@@ -8,7 +8,7 @@ use crate::upstream::Upstream;
 use crate::wire::Wire;
 
 fn with_room_for(upstream: &Upstream, connections: usize) -> Setup {
-    Setup::before(upstream).set("limits.connections", &connections.to_string())
+    Setup::before(upstream).set("client_limits.connections", &connections.to_string())
 }
 
 /// Connects a client at 127.0.0.`source`.
@@ -168,7 +168,7 @@ fn proven(gateway: &Running, source: u8, session: &str) -> Wire {
 #[test]
 fn a_proven_session_keeps_its_connection_while_strangers_come_and_go() {
     let upstream = Upstream::echo();
-    let gateway = with_room_for(&upstream, 10).set("limits.proven_reserve", "30").start();
+    let gateway = with_room_for(&upstream, 10).set("client_limits.proven_reserve", "30").start();
     let mut buyers =
         [proven(&gateway, 2, "one"), proven(&gateway, 2, "two"), proven(&gateway, 2, "three")];
     // As many as allowed, from addresses that have fewer connections than the buyers'.
@@ -181,7 +181,7 @@ fn a_proven_session_keeps_its_connection_while_strangers_come_and_go() {
 #[test]
 fn more_proven_ones_than_the_reserve_make_room_where_no_stranger_is_idle() {
     let upstream = Upstream::echo();
-    let gateway = with_room_for(&upstream, 10).set("limits.proven_reserve", "30").start();
+    let gateway = with_room_for(&upstream, 10).set("client_limits.proven_reserve", "30").start();
     let mut buyers: Vec<Wire> = (0..10_u8)
         .map(|number| proven(&gateway, 10 + number, &format!("session-{number}")))
         .collect();
@@ -197,7 +197,7 @@ fn more_proven_ones_than_the_reserve_make_room_where_no_stranger_is_idle() {
 fn the_connections_of_a_trusted_hop_stay_though_it_has_most() {
     let upstream = Upstream::echo();
     let gateway = with_room_for(&upstream, 10)
-        .set("limits.proven_reserve", "60")
+        .set("client_limits.proven_reserve", "60")
         .set("listen.trusted_proxies", "['127.0.0.9/32']")
         .start();
     let mut hop = idle_ones(&gateway, 9, 6);

@@ -76,7 +76,7 @@ fn they_may_be_silent_for_as_long_as_they_like() {
 #[test]
 fn one_stream_too_many_is_refused() {
     let (upstream, calls) = Upstream::by_hand();
-    let gateway = Setup::before(&upstream).limit(1).set("limits.streams", "1").start();
+    let gateway = Setup::before(&upstream).limit(1).set("client_limits.streams", "1").start();
     let mut first = gateway.asks("/events");
     let _events = begins(calls.next());
     first.head().unwrap();
@@ -84,7 +84,7 @@ fn one_stream_too_many_is_refused() {
     let call = begins(calls.next());
     let answer = second.answer().unwrap();
     assert_eq!(answer.status(), Some(503));
-    assert!(answer.field("proxy-status").unwrap().ends_with("details=\"limits.streams\""));
+    assert!(answer.field("proxy-status").unwrap().ends_with("details=\"client_limits.streams\""));
     eventually("the upstream sees it", || call.is_abandoned());
     gateway.is_idle_again();
     // Other answers are not counted as streams.

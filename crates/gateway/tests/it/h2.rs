@@ -337,7 +337,7 @@ fn an_answer_that_breaks_off_resets_its_stream_and_no_other() {
 #[test]
 fn one_stream_too_many_is_refused() {
     let (upstream, calls) = Upstream::by_hand();
-    let gateway = Setup::before(&upstream).set("limits.h2_streams", "2").start();
+    let gateway = Setup::before(&upstream).set("client_limits.h2_streams", "2").start();
     // The client sends requests before it knows how many streams it may open.
     let mut client = Frames::connect(gateway.gateway().http());
     let block = literal(&GET);
@@ -356,7 +356,7 @@ fn one_stream_too_many_is_refused() {
 #[test]
 fn a_client_is_told_how_many_streams_there_may_be() {
     let (upstream, calls) = Upstream::by_hand();
-    let gateway = Setup::before(&upstream).set("limits.h2_streams", "3").start();
+    let gateway = Setup::before(&upstream).set("client_limits.h2_streams", "3").start();
     let mut client = connect(&gateway);
     let first = client.asks("/");
     calls.next().answer("");
@@ -548,7 +548,7 @@ fn an_answer_is_read_to_its_end_though_the_gateway_stops() {
 #[test]
 fn an_idle_client_is_told_before_it_is_ended() {
     let upstream = Upstream::echo();
-    let gateway = Setup::before(&upstream).set("limits.idle_timeout", "'1s'").start();
+    let gateway = Setup::before(&upstream).set("client_limits.idle_timeout", "'1s'").start();
     let mut client = Frames::connect(gateway.gateway().http());
     client.send(HEADERS, END_HEADERS | END_STREAM, 1, &literal(&GET));
     assert_eq!(client.next().unwrap().status(), Some(200));
@@ -585,7 +585,7 @@ fn a_call_may_be_silent_behind_the_beginning_of_its_answer() {
 #[test]
 fn who_only_pings_is_idle() {
     let upstream = Upstream::echo();
-    let gateway = Setup::before(&upstream).set("limits.idle_timeout", "'1s'").start();
+    let gateway = Setup::before(&upstream).set("client_limits.idle_timeout", "'1s'").start();
     let mut client = Frames::connect(gateway.gateway().http());
     client.send(HEADERS, END_HEADERS | END_STREAM, 1, &literal(&GET));
     assert_eq!(client.next().unwrap().status(), Some(200));

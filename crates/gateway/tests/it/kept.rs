@@ -43,7 +43,7 @@ fn one_that_is_closed_under_a_get_costs_nothing() {
         }
         let _ = wire.request();
     });
-    let gateway = Setup::before(&upstream).set("limits.header_timeout", "'100ms'").start();
+    let gateway = Setup::before(&upstream).set("client_limits.header_timeout", "'100ms'").start();
     assert_eq!(gateway.get("/1").text(), "/1");
     // By the time a silent client is cut off, the connection has been idle for a while.
     assert!(gateway.client().is_closed());

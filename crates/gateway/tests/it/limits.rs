@@ -22,7 +22,7 @@ fn ends_while_it_trickles(client: &mut Wire) -> bool {
 #[test]
 fn a_slow_head_is_cut_on_every_kind_of_connection() {
     let upstream = Upstream::echo();
-    let gateway = Setup::before(&upstream).set("limits.header_timeout", "'1s'").start();
+    let gateway = Setup::before(&upstream).set("client_limits.header_timeout", "'1s'").start();
     let mut fresh = gateway.sends("GET / HTTP/1.1\r\nHost: a\r\nX-Slow: ");
     let mut used = gateway.asks("/");
     used.answer().unwrap();
@@ -42,7 +42,7 @@ fn a_slow_head_is_cut_on_every_kind_of_connection() {
 #[test]
 fn half_a_head_that_came_with_the_request_before_it_is_cut() {
     let upstream = Upstream::echo();
-    let gateway = Setup::before(&upstream).set("limits.header_timeout", "'1s'").start();
+    let gateway = Setup::before(&upstream).set("client_limits.header_timeout", "'1s'").start();
     let mut client = gateway.sends(get("/") + "GET /slow HTTP/1.1\r\nHost: a\r\nX-Slow: ");
     assert_eq!(client.answer().unwrap().text(), "/");
     let answer = client.answer().unwrap();
@@ -53,7 +53,7 @@ fn half_a_head_that_came_with_the_request_before_it_is_cut() {
 #[test]
 fn an_idle_connection_outlives_the_limit_on_heads() {
     let upstream = Upstream::echo();
-    let gateway = Setup::before(&upstream).set("limits.header_timeout", "'100ms'").start();
+    let gateway = Setup::before(&upstream).set("client_limits.header_timeout", "'100ms'").start();
     let mut idle = gateway.asks("/");
     idle.answer().unwrap();
     // A client that sends nothing is cut; by that time the other one has been idle for longer.
@@ -65,7 +65,8 @@ fn an_idle_connection_outlives_the_limit_on_heads() {
 #[test]
 fn a_request_that_waits_long_is_not_taken_for_a_slow_head() {
     let (upstream, calls) = Upstream::by_hand();
-    let gateway = Setup::before(&upstream).limit(1).set("limits.header_timeout", "'100ms'").start();
+    let gateway =
+        Setup::before(&upstream).limit(1).set("client_limits.header_timeout", "'100ms'").start();
     let mut running = gateway.asks("/runs");
     let call = calls.next();
     let mut waiting = gateway.asks("/waits");
@@ -80,7 +81,7 @@ fn a_request_that_waits_long_is_not_taken_for_a_slow_head() {
 #[test]
 fn one_connection_too_many_is_closed_at_once_if_none_is_idle() {
     let (upstream, calls) = Upstream::by_hand();
-    let gateway = Setup::before(&upstream).set("limits.connections", "3").start();
+    let gateway = Setup::before(&upstream).set("client_limits.connections", "3").start();
     let mut open: Vec<Wire> = (0..3).map(|_| gateway.asks("/")).collect();
     let running: Vec<_> = (0..3).map(|_| calls.next()).collect();
     for _ in 0..5 {
@@ -104,8 +105,10 @@ fn one_connection_too_many_is_closed_at_once_if_none_is_idle() {
 #[test]
 fn requests_that_hold_no_slot_are_bounded() {
     let (upstream, calls) = Upstream::by_hand();
-    let gateway =
-        Setup::before(&upstream).set("mode", "'observe'").set("limits.observed", "2").start();
+    let gateway = Setup::before(&upstream)
+        .set("mode", "'observe'")
+        .set("client_limits.observed", "2")
+        .start();
     let mut running: Vec<Wire> = (0..2).map(|_| gateway.asks("/")).collect();
     let at_once: Vec<_> = (0..2).map(|_| calls.next()).collect();
     let refused = gateway.get("/");

@@ -34,12 +34,12 @@ fn head_of_post(length: usize) -> String {
 }
 
 /// Returns a gateway with one slot and room for large bodies. `memory`: the value of
-/// `limits.memory`.
+/// `client_limits.memory`.
 fn full(upstream: &Upstream, memory: &str) -> Setup {
     Setup::before(upstream)
         .limit(1)
         .set("queue.body_buffer", "'4MiB'")
-        .set("limits.memory", &format!("'{memory}'"))
+        .set("client_limits.memory", &format!("'{memory}'"))
 }
 
 #[test]
@@ -215,8 +215,8 @@ impl Fixture {
                 .limit(1)
                 .set("queue.body_buffer", "'4MiB'")
                 .set("queue.max_wait", "'1h'")
-                .set("limits.body_rate", "0")
-                .set("limits.memory", &format!("'{memory}'"))
+                .set("client_limits.body_rate", "0")
+                .set("client_limits.memory", &format!("'{memory}'"))
         };
         let gateway = setup("1GiB").start();
         let mut clients = vec![gateway.asks("/runs")];

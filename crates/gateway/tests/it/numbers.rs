@@ -197,7 +197,7 @@ fn each_cause_of_a_failed_handshake_is_counted_by_itself() {
 fn a_handshake_and_a_proxy_header_that_do_not_end_have_taken_too_long() {
     let certified = Certified::new("too-long", &["shop.example"]);
     let upstream = Upstream::echo();
-    let quick = || serving(&upstream, &[&certified]).set("limits.header_timeout", "'100ms'");
+    let quick = || serving(&upstream, &[&certified]).set("client_limits.header_timeout", "'100ms'");
     let gateway = quick().start();
     let mut client = Wire::connect(https(&gateway));
     client.send(&old_hello()[..20]);

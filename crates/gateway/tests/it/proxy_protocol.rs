@@ -117,7 +117,7 @@ fn from_a_stranger_it_is_a_message_that_is_none() {
 #[test]
 fn one_that_does_not_come_is_not_waited_for_for_ever() {
     let upstream = whom();
-    let gateway = behind(&upstream).set("limits.header_timeout", "'100ms'").start();
+    let gateway = behind(&upstream).set("client_limits.header_timeout", "'100ms'").start();
     let mut clients = ["", "PROXY TCP4 "].map(|begun| gateway.sends(begun));
     for client in &mut clients {
         assert!(client.is_closed());

@@ -41,7 +41,7 @@ fn answers_raise_a_limit_that_moves_and_a_reload_of_something_else_keeps_it() {
     let (upstream, calls) = Upstream::by_hand();
     let setup = || Setup::before(&upstream).limit(1);
     let gateway = setup().start();
-    let aimd = || setup().set("limit.policy", "'aimd'");
+    let aimd = || setup().set("concurrency.policy", "'aimd'");
     gateway.reload(&aimd()).unwrap();
     let mut client = gateway.asks("/");
     let call = calls.next();
@@ -54,16 +54,16 @@ fn answers_raise_a_limit_that_moves_and_a_reload_of_something_else_keeps_it() {
     assert_eq!(gateway.count("limit"), 2);
     gateway.reload(&aimd().set("queue.max_wait", "'9s'")).unwrap();
     assert_eq!(gateway.count("limit"), 2);
-    gateway.reload(&aimd().set("limit.max", "9")).unwrap();
+    gateway.reload(&aimd().set("concurrency.max", "9")).unwrap();
     assert_eq!(gateway.count("limit"), 1, "it starts anew");
 }
 
 #[test]
 fn an_upstream_that_is_too_slow_lowers_a_limit_that_moves() {
     let (upstream, calls) = Upstream::by_hand();
-    let setup = Setup::before(&upstream).limit(4).set("limit.policy", "'aimd'");
+    let setup = Setup::before(&upstream).limit(4).set("concurrency.policy", "'aimd'");
     let gateway =
-        setup.set("limit.backoff", "0.5").set("upstream.response_timeout", "'50ms'").start();
+        setup.set("concurrency.backoff", "0.5").set("upstream.response_timeout", "'50ms'").start();
     let mut client = gateway.asks("/");
     let _unanswered = calls.next();
     assert_eq!(client.answer().unwrap().status(), Some(504));
@@ -302,7 +302,7 @@ fn other_limits_and_words_hold_for_the_next_request() {
     let gateway = setup().start();
     let mut client = gateway.asks(&format!("/{}", "x".repeat(300)));
     assert_eq!(client.answer().unwrap().status(), Some(200));
-    gateway.reload(&setup().set("limits.max_uri_bytes", "'256B'")).unwrap();
+    gateway.reload(&setup().set("client_limits.max_uri_bytes", "'256B'")).unwrap();
     assert_eq!(gateway.get(&format!("/{}", "x".repeat(300))).status(), Some(414));
     gateway
         .reload(

@@ -24,7 +24,8 @@ fn narrow(address: SocketAddr, room: usize) -> Wire {
 #[ignore = "takes 12 s; make test-all"]
 fn an_upload_that_does_not_get_on_is_given_up() {
     let (upstream, calls) = Upstream::by_hand();
-    let gateway = Setup::before(&upstream).limit(1).set("limits.body_rate", "'1000B'").start();
+    let gateway =
+        Setup::before(&upstream).limit(1).set("client_limits.body_rate", "'1000B'").start();
     let mut slow = gateway.sends("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9999\r\n\r\nabc");
     slow.stream.set_read_timeout(Some(LENGTHY)).unwrap();
     gateway.waits_for("running", 1);
@@ -42,7 +43,8 @@ fn an_upload_that_does_not_get_on_is_given_up() {
 #[ignore = "takes 12 s; make test-all"]
 fn an_upload_that_does_not_get_on_in_the_queue_is_given_up() {
     let (upstream, calls) = Upstream::by_hand();
-    let gateway = Setup::before(&upstream).limit(1).set("limits.body_rate", "'1000B'").start();
+    let gateway =
+        Setup::before(&upstream).limit(1).set("client_limits.body_rate", "'1000B'").start();
     let _running = gateway.asks("/runs");
     let _call = calls.next();
     let mut slow = gateway.sends("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9999\r\n\r\nabc");
@@ -59,7 +61,8 @@ fn a_client_that_does_not_read_its_answer_is_given_up() {
         "/large" => with_fields("", &"x".repeat(16 * 1024 * 1024)),
         target => with_fields("", target),
     });
-    let gateway = Setup::before(&upstream).limit(1).set("limits.body_rate", "'1MiB'").start();
+    let gateway =
+        Setup::before(&upstream).limit(1).set("client_limits.body_rate", "'1MiB'").start();
     let mut slow = narrow(gateway.gateway().http(), 4096);
     slow.send(get("/large"));
     gateway.waits_for("running", 1);
@@ -72,7 +75,8 @@ fn a_client_that_does_not_read_its_answer_is_given_up() {
     gateway.is_idle_again();
 }
 
-/// Sends one response that takes much longer than `limit.too_slow`. Returns the resulting limit.
+/// Sends one response that takes much longer than `concurrency.too_slow`. Returns the resulting
+/// limit.
 fn limit_after(client: impl FnOnce(&Running) -> Wire) -> u64 {
     let upstream = Upstream::app(|request| {
         if request.target() == "/large" {
@@ -82,8 +86,9 @@ fn limit_after(client: impl FnOnce(&Running) -> Wire) -> u64 {
         std::thread::sleep(std::time::Duration::from_millis(300));
         with_fields("", "")
     });
-    let setup = Setup::before(&upstream).limit(4).set("limit.policy", "'aimd'");
-    let gateway = setup.set("limit.backoff", "0.5").set("limit.too_slow", "'100ms'").start();
+    let setup = Setup::before(&upstream).limit(4).set("concurrency.policy", "'aimd'");
+    let gateway =
+        setup.set("concurrency.backoff", "0.5").set("concurrency.too_slow", "'100ms'").start();
     let mut client = client(&gateway);
     assert_eq!(client.answer().unwrap().status(), Some(200));
     gateway.is_idle_again();
@@ -109,7 +114,7 @@ fn a_client_that_reads_slowly_lowers_no_limit_and_a_slow_application_does() {
 #[test]
 fn a_client_that_pauses_is_not_given_up_at_once() {
     let upstream = Upstream::app(|request| with_fields("", &request.text()));
-    let gateway = Setup::before(&upstream).set("limits.body_rate", "'1MiB'").start();
+    let gateway = Setup::before(&upstream).set("client_limits.body_rate", "'1MiB'").start();
     let mut slow = gateway.sends("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n");
     for byte in b"slow" {
         // This sleep makes the client slow. It is not for synchronisation.

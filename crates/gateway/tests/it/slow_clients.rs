@@ -263,7 +263,7 @@ fn what_is_only_observed_runs_at_once_and_is_not_stopped() {
 fn a_body_is_no_larger_than_its_class_lets_it_be() {
     let upstream = application();
     let gateway = enforcing(&upstream, 2)
-        .set("limits.max_body_bytes", "'1KiB'")
+        .set("client_limits.max_body_bytes", "'1KiB'")
         .set("class.upload.match", "['POST /upload']")
         .set("class.upload.max_body_bytes", "'4KiB'")
         .start();

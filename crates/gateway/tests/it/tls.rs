@@ -285,7 +285,8 @@ fn what_is_no_tls_is_closed_and_counted() {
 fn a_handshake_that_does_not_end_is_cut() {
     let certified = Certified::new("slow", &["shop.example"]);
     let upstream = Upstream::echo();
-    let gateway = serving(&upstream, &[&certified]).set("limits.header_timeout", "'100ms'").start();
+    let gateway =
+        serving(&upstream, &[&certified]).set("client_limits.header_timeout", "'100ms'").start();
     let mut client = crate::wire::Wire::connect(https(&gateway));
     client.send([0x16, 3, 1]);
     assert!(client.is_closed());
@@ -356,9 +357,9 @@ fn connections_of_one_address_are_counted_before_their_handshakes() {
     let certified = Certified::new("counted", &["shop.example"]);
     let upstream = Upstream::echo();
     let gateway = serving(&upstream, &[&certified])
-        .set("limits.connections_per_address", "2")
+        .set("client_limits.connections_per_address", "2")
         // This must not be the limit that closes the connection.
-        .set("limits.header_timeout", "'1m'")
+        .set("client_limits.header_timeout", "'1m'")
         .start();
     let silent: Vec<_> = (0..2).map(|_| Wire::new(connect_tcp(&gateway))).collect();
     gateway.waits_for("connections", 2);

@@ -212,7 +212,7 @@ fn an_upstream_that_resets_ends_it() {
 #[test]
 fn one_stream_too_many_is_refused_and_holds_nothing() {
     let (upstream, agreed) = agreeing();
-    let gateway = Setup::before(&upstream).limit(1).set("limits.streams", "1").start();
+    let gateway = Setup::before(&upstream).limit(1).set("client_limits.streams", "1").start();
     let (first, _server) = tunnel(&gateway, &agreed);
     let mut second = gateway.sends(ASKS);
     let (_, mut server) = agreed.next();
@@ -220,7 +220,7 @@ fn one_stream_too_many_is_refused_and_holds_nothing() {
     assert_eq!(answer.status(), Some(503));
     assert_eq!(
         answer.field("proxy-status"),
-        Some("bywash; error=connection_limit_reached; details=\"limits.streams\"")
+        Some("bywash; error=connection_limit_reached; details=\"client_limits.streams\"")
     );
     assert!(server.is_closed());
     gateway.is_idle_again();

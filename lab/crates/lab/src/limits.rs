@@ -45,8 +45,10 @@ pub(crate) fn limits(args: &LimitsRun) -> Result<(), Failure> {
 
 /// Checks whether the scenario has anything to judge.
 fn suits(scenario: &Scenario) -> Result<(), String> {
-    if scenario.policies.iter().all(|policy| policy.limit.is_none()) {
-        return Err("no [[policy]] has its own `limit`, so there is nothing to compare".into());
+    if scenario.policies.iter().all(|policy| policy.concurrency.is_none()) {
+        return Err(
+            "no [[policy]] has its own `concurrency`, so there is nothing to compare".into()
+        );
     }
     let short = scenario.rho.iter().find(|rho| scenario.duration(**rho) < STEP * 20);
     if let Some(rho) = short {

@@ -18,7 +18,7 @@ pub struct PolicyChoice {
     /// Parameters as text, by name.
     pub parameters: BTreeMap<String, String>,
     /// The policy of the concurrency limit; `servers.limit` if `None`.
-    pub limit: Option<PartChoice>,
+    pub concurrency: Option<PartChoice>,
     /// The policy that limits the running time of stoppable requests; the product's default if
     /// `None`.
     pub termination: Option<PartChoice>,
@@ -40,7 +40,7 @@ impl PolicyChoice {
             name: name.to_owned(),
             label: name.to_owned(),
             parameters,
-            limit: None,
+            concurrency: None,
             termination: None,
             charge: Charge::default(),
             departures: Departures::default(),
@@ -78,7 +78,7 @@ pub(crate) struct RawSpec {
     #[serde(default)]
     label: Option<String>,
     #[serde(default)]
-    limit: Option<Part>,
+    concurrency: Option<Part>,
     #[serde(default)]
     termination: Option<Part>,
     #[serde(default)]
@@ -111,7 +111,7 @@ impl RawSpec {
             throttles: throttles.collect::<Result<_, _>>()?,
             label: self.label.unwrap_or_else(|| self.name.clone()),
             parameters: texts(self.parameters),
-            limit: self.limit.map(part),
+            concurrency: self.concurrency.map(part),
             termination: self.termination.map(part),
             charge: self.charge,
             departures: self.departures,

@@ -307,7 +307,7 @@ fn choose(policies: &[PolicyChoice], slots: u32) -> Result<Vec<Chosen>, SimError
 }
 
 fn choose_one(choice: &PolicyChoice, slots: u32) -> Result<Chosen, SimError> {
-    let limit = match &choice.limit {
+    let limit = match &choice.concurrency {
         None => LimitSettings::from(slots),
         Some(limit) => limit_of(limit)?,
     };

@@ -356,8 +356,10 @@ pub fn budget(config: &Config, limit: Option<u64>, machine: Option<u64>) -> Budg
     let tables = tables(config);
     let machine = (machine.unwrap_or(1024 * MIB) / OF_MACHINE).min(MOST_OF_MACHINE);
     let have = limit.unwrap_or(machine);
-    let bytes =
-        config.limits.memory.unwrap_or_else(|| (have.saturating_sub(tables) / 5 * 3).max(LEAST));
+    let bytes = config
+        .client_limits
+        .memory
+        .unwrap_or_else(|| (have.saturating_sub(tables) / 5 * 3).max(LEAST));
     Budget { bytes, tables, slack: bytes / 3 * 2, connection: CONNECTION as u64 }
 }
 

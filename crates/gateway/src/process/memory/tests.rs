@@ -111,6 +111,6 @@ fn without_a_limit_it_is_a_bounded_part_of_the_machine() {
 
 #[test]
 fn a_budget_that_is_given_is_the_budget() {
-    let given = config("limits.memory = '48MiB'");
+    let given = config("client_limits.memory = '48MiB'");
     assert_eq!(budget(&given, Some(1 << 30), Some(1 << 30)).bytes, 48 << 20);
 }

@@ -6,7 +6,7 @@
 //! **Streams are counted separately.** A connection that has switched protocols (WebSocket) and a
 //! response of server-sent events last as long as a user looks at them, and cost the application
 //! almost nothing meanwhile. They give their slot back when they begin, and are counted against
-//! `limits.streams` instead.
+//! `client_limits.streams` instead.
 
 mod stream;
 
@@ -172,7 +172,7 @@ impl Streaming {
     /// Counts the request as a stream instead of against the concurrency limit, if there is room
     /// for a stream.
     fn becomes_a_stream(&mut self) -> bool {
-        let most = self.record.settings().config.limits.streams;
+        let most = self.record.settings().config.client_limits.streams;
         let permit = CountedPermit::stream(&self.worker.shared, most);
         permit.map(|permit| self.record.holds(permit)).is_some()
     }

@@ -90,7 +90,7 @@ pub(super) async fn forward(
     let Forward { request, back, peer, client, .. } = &mut *forward;
     let (deadlines, is_safe) = (record.facts().deadlines, record.facts().safe);
     let timeouts = settings.timeouts(&record.facts().request);
-    let mut deadline = Deadline::new(&timeouts, settings.config.limits.body_rate);
+    let mut deadline = Deadline::new(&timeouts, settings.config.client_limits.body_rate);
     let stopped_at = record.may_run_until();
     // A trusted hop sends requests of many users on one connection, and does not say which belongs
     // to whom.

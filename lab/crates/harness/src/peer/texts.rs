@@ -47,7 +47,7 @@ connect_timeout = "5s"
 response_timeout = "{response_timeout}s"
 [scheduler]
 policy = "session-first"{capacity}
-[limits]
+[client_limits]
 connections = {connections}
 [log]
 access = "{log}"
@@ -245,7 +245,7 @@ mod tests {
     fn the_product_refuses_by_a_full_queue_behind_a_single_slot() {
         let text = config(Kind::Bywash, Task::Refuse);
         assert!(text.contains("\nlimit = 1\n"), "{text}");
-        let scheduler = "[scheduler]\npolicy = \"session-first\"\ncapacity = 1\n[limits]";
+        let scheduler = "[scheduler]\npolicy = \"session-first\"\ncapacity = 1\n[client_limits]";
         assert!(text.contains(scheduler), "{text}");
         assert!(!config(Kind::Bywash, Task::Forward { limit: 1 }).contains("capacity"));
     }

@@ -169,10 +169,10 @@ fn sessions_start_where_the_last_change_says() {
 
 #[test]
 fn a_policy_may_have_a_limit_of_its_own() {
-    let policy = "[[policy]]\nname = \"x\"\nlimit = { name = \"aimd\", max = 50 }\n";
+    let policy = "[[policy]]\nname = \"x\"\nconcurrency = { name = \"aimd\", max = 50 }\n";
     let text = format!("{SMALL}\n{policy}");
     let scenario = Scenario::parse(&text, Path::new(".")).unwrap();
-    let limit = scenario.policies[0].limit.clone().expect("it was given");
+    let limit = scenario.policies[0].concurrency.clone().expect("it was given");
     assert_eq!((limit.name.as_str(), limit.parameters["max"].as_str()), ("aimd", "50"));
     assert!(scenario.policies[0].parameters.is_empty());
 }

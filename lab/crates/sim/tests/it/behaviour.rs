@@ -36,7 +36,7 @@ fn every_request_ends_exactly_once_under_every_policy_and_peer() {
     for closes in [Closes::Visible, Closes::Hidden] {
         let mut scenario = paper_1(2.0, closes, 20);
         let choice = |policy: &catalog::Policy| PolicyChoice {
-            limit: (policy.name == "envoy-adaptive").then(envoy_gradient),
+            concurrency: (policy.name == "envoy-adaptive").then(envoy_gradient),
             charge: Charge::Address,
             ..PolicyChoice::of(policy.name, [].into())
         };
@@ -61,22 +61,23 @@ fn envoy_gradient() -> PartChoice {
 #[test]
 fn the_limit_of_a_peer_is_found_by_name_and_grows_beyond_the_workers() {
     let mut scenario = paper_1(1.4, Closes::Visible, 60);
-    let choice = |label: &str, limit| PolicyChoice {
+    let choice = |label: &str, concurrency| PolicyChoice {
         label: label.into(),
-        limit,
+        concurrency,
         ..PolicyChoice::of("envoy-adaptive", [].into())
     };
     scenario.policies = vec![choice("without", None), choice("with", Some(envoy_gradient()))];
     let result = run(&scenario);
     let useful = ["without", "with"].map(|policy| cell(&result, policy).useful_work);
     assert!(useful[0] < 0.7 && useful[1] > 0.8, "{useful:?}");
-    scenario.policies[1].limit = Some(PartChoice { name: "gradient".into(), ..envoy_gradient() });
+    scenario.policies[1].concurrency =
+        Some(PartChoice { name: "gradient".into(), ..envoy_gradient() });
     let error = bywash_sim::run(&scenario, &|_, _| ()).expect_err("there is none of that name");
     let text = error.to_string();
     assert!(text.contains("vegas") && text.contains("the peers' are envoy-gradient"), "{text}");
     let numbers = [("initial", "3"), ("max", "2")].map(|(name, text)| (name.into(), text.into()));
     let limit = PartChoice { name: "slope".into(), parameters: numbers.into() };
-    scenario.policies[1].limit = Some(limit);
+    scenario.policies[1].concurrency = Some(limit);
     let error = bywash_sim::run(&scenario, &|_, _| ()).expect_err("3 is above 2");
     assert!(error.to_string().contains("`initial` 3 is not between 1 and 2"), "{error}");
 }

@@ -48,7 +48,7 @@ fn used(scenario: &Scenario, slots: u32) -> f64 {
     let mut scenario = only(scenario, "fixed 64");
     scenario.length = Length::Duration(Span::from_secs(60));
     scenario.seeds = 1;
-    scenario.policies[0].limit = Some(PartChoice {
+    scenario.policies[0].concurrency = Some(PartChoice {
         name: "fixed".into(),
         parameters: [("slots".into(), slots.to_string())].into(),
     });

@@ -64,7 +64,7 @@ keys = ["{dir}/key.pem"]
 [upstream]
 server = [{servers}]
 limit = {SLOTS}
-[limits]
+[client_limits]
 connections = {connections}
 [log]
 access = "{dir}/access.log"

@@ -124,7 +124,7 @@ fn text(
         "version = 1\nmode = \"enforce\"\n\
          [listen]\nhttp = \"127.0.0.1:{port}\"\nadmin = \"127.0.0.1:{admin}\"\nworkers = 1\n\
          [upstream]\nserver = \"http://127.0.0.1:{upstream}\"\nlimit = 6000\n\
-         [limits]\nconnections = 6100\nconnections_per_address = 0\n\
+         [client_limits]\nconnections = 6100\nconnections_per_address = 0\n\
          [log]\naccess = \"off\"\n\
          [sentry]\nsocket = \"{}\"\nadmin = \"127.0.0.1:{operators}\"\n\
          [database.shop]\nserver = \"{scheme}://sentry@{address}/shop\"\npassword_file = \"{password}\"\n\

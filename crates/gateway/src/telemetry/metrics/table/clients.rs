@@ -73,7 +73,9 @@ pub(crate) static CONNECTIONS: Metric = Metric {
     unit: "connections",
     labels: &[],
     help: "Open client connections",
-    remedy: Do("If it approaches `limits.connections`, raise that and the limit of open files."),
+    remedy: Do(
+        "If it approaches `client_limits.connections`, raise that and the limit of open files.",
+    ),
 };
 pub(crate) static CONNECTIONS_NOT_OPENED: Metric = Metric {
     name: "bywash_connections_not_opened",
@@ -98,8 +100,8 @@ pub(crate) static TLS_HANDSHAKES: Metric = Metric {
          `old_version`: clients older than TLS 1.2. `nothing_in_common`: clients that support none \
          of the keys or cipher suites; an RSA certificate in addition to an ECDSA one helps old \
          clients. `not_tls`: plain HTTP at the TLS port. `timeout`: the handshake took longer than \
-         `limits.header_timeout`. `client_alert`, `gone`, `other`: scanners and probes, unless \
-         there are many.",
+         `client_limits.header_timeout`. `client_alert`, `gone`, `other`: scanners and probes, \
+         unless there are many.",
     ),
 };
 pub(crate) static REFUSED_CONNECTIONS: Metric = Metric {
@@ -107,8 +109,8 @@ pub(crate) static REFUSED_CONNECTIONS: Metric = Metric {
     kind: Counter,
     unit: "connections",
     labels: &[],
-    help: "Connections closed at accept, because limits.connections, \
-           limits.connections_per_address or the file descriptors were exhausted",
+    help: "Connections closed at accept, because client_limits.connections, \
+           client_limits.connections_per_address or the file descriptors were exhausted",
     remedy: Do(
         "Raise the limit that was exhausted (`bywash doctor` prints how many files may be open). \
          If one address opens most of them, refuse it in front of the gateway.",
@@ -124,11 +126,11 @@ pub(crate) static EVICTED_CONNECTIONS: Metric = Metric {
          requests of a proven session",
         || Evicted::ALL.map(Evicted::name).into(),
     )],
-    help: "Idle connections evicted for new ones, because limits.connections was reached",
+    help: "Idle connections evicted for new ones, because client_limits.connections was reached",
     remedy: Do(
-        "Raise `limits.connections`. Many `silent` ones are an attack: find the address with the \
-         most, and set `limits.connections_per_address`. `idle_proven` means that proven sessions \
-         hold more than `limits.proven_reserve`.",
+        "Raise `client_limits.connections`. Many `silent` ones are an attack: find the address \
+         with the most, and set `client_limits.connections_per_address`. `idle_proven` means that \
+         proven sessions hold more than `client_limits.proven_reserve`.",
     ),
 };
 pub(crate) static FAILED_ACCEPTS: Metric = Metric {
@@ -168,8 +170,9 @@ pub(crate) static MALFORMED_MESSAGES: Metric = Metric {
     })],
     help: "Messages rejected as malformed; the gateway forwarded no part of them",
     remedy: Do("A few come from scanners. If users complain, `bywash tap` shows who sends them. \
-                `uri_too_long`, `head_too_large`: raise `limits.max_uri_bytes`, \
-                `limits.max_headers` or `limits.max_header_bytes` if your pages need that."),
+                `uri_too_long`, `head_too_large`: raise `client_limits.max_uri_bytes`, \
+                `client_limits.max_headers` or `client_limits.max_header_bytes` if your pages \
+                need that."),
 };
 pub(crate) static IGNORED_FORWARDING_FIELDS: Metric = Metric {
     name: "bywash_ignored_forwarding_fields",
@@ -201,9 +204,9 @@ pub(crate) static SLOW_CLIENTS: Metric = Metric {
     kind: Counter,
     unit: "requests",
     labels: &[],
-    help: "Requests whose head took longer than limits.header_timeout, or whose body or answer was \
-           slower than limits.body_rate",
+    help: "Requests whose head took longer than client_limits.header_timeout, or whose body or \
+           answer was slower than client_limits.body_rate",
     remedy: Do("Many from few addresses are an attack that holds connections: set \
-                `limits.connections_per_address`. If they are users with slow connections, lower \
-                `limits.body_rate`."),
+                `client_limits.connections_per_address`. If they are users with slow connections, \
+                lower `client_limits.body_rate`."),
 };

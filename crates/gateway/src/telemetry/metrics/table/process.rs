@@ -140,7 +140,7 @@ pub(crate) static MEMORY_USED: Metric = Metric {
            answers",
     remedy: Do(
         "If it approaches bywash_memory_budget_bytes: give the gateway more memory, or lower \
-         `limits.connections`. `bywash doctor` shows the calculation.",
+         `client_limits.connections`. `bywash doctor` shows the calculation.",
     ),
 };
 pub(crate) static MEMORY_BUDGET: Metric = Metric {
@@ -148,7 +148,7 @@ pub(crate) static MEMORY_BUDGET: Metric = Metric {
     kind: Gauge,
     unit: "bytes",
     labels: &[],
-    help: "The memory budget for clients: limits.memory",
+    help: "The memory budget for clients: client_limits.memory",
     remedy: Nothing("Compare bywash_memory_used_bytes with it."),
 };
 pub(crate) static MEMORY_LEVEL: Metric = Metric {
@@ -163,7 +163,7 @@ pub(crate) static MEMORY_LEVEL: Metric = Metric {
            idle ones)",
     remedy: Do(
         "At any level but calm: bywash_connections and `bywash status` show what holds memory. \
-         Many connections from few addresses are an attack: set `limits.connections_per_address`. \
-         Otherwise, add memory.",
+         Many connections from few addresses are an attack: set \
+         `client_limits.connections_per_address`. Otherwise, add memory.",
     ),
 };

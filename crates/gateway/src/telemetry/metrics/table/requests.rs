@@ -89,7 +89,7 @@ pub(crate) static RESPONSES: Metric = Metric {
         "`5xx` of the `upstream`: check the application's log; bywash_server_errors_total says \
          which server. `5xx` of the `gateway`: refusals and failed servers, see \
          bywash_requests_total and bywash_decisions_total. `4xx` of the `gateway`: see \
-         bywash_malformed_messages_total, `limits` and `principal_cap`.",
+         bywash_malformed_messages_total, `client_limits` and `principal_cap`.",
     ),
 };
 /// Classes of status codes.
@@ -166,8 +166,8 @@ pub(crate) static SERVICE_SECONDS: Metric = Metric {
            client's connection",
     remedy: Do(
         "If it grows with bywash_running, the limit is higher than the application can work on at \
-         once: lower `upstream.limit`, or let the gateway find it (`limit.policy = \"slope\"`). If \
-         it grows alone, the application or its database has become slower.",
+         once: lower `upstream.limit`, or let the gateway find it (`concurrency.policy = \
+         \"slope\"`). If it grows alone, the application or its database has become slower.",
     ),
 };
 pub(crate) static WAITING: Metric = Metric {

@@ -57,7 +57,7 @@ pub(crate) static OPEN_FDS: Metric = Metric {
     labels: &[],
     help: "Files and sockets that the process has open",
     remedy: Do("If it approaches process_max_fds: raise LimitNOFILE (`ulimit -n`), or lower \
-                `limits.connections`. `bywash doctor` shows the calculation."),
+                `client_limits.connections`. `bywash doctor` shows the calculation."),
 };
 pub(crate) static MAX_FDS: Metric = Metric {
     name: "process_max_fds",

@@ -117,7 +117,8 @@ pub(crate) static LOCAL_FAULTS: Metric = Metric {
         "`process_files`: raise the limit of open files of the process (`bywash doctor` prints how \
          many it needs). `system_files`: raise the sysctl `fs.file-max`. `ports`: widen \
          `net.ipv4.ip_local_port_range`, or add servers. `memory`: the kernel has none for \
-         sockets. `observed_requests`: raise `limits.observed`, or set classes to mode `enforce`.",
+         sockets. `observed_requests`: raise `client_limits.observed`, or set classes to mode \
+         `enforce`.",
     ),
 };
 pub(crate) static SERVER_ERRORS: Metric = Metric {

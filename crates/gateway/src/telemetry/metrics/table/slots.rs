@@ -29,7 +29,7 @@ pub(crate) static LIMIT: Metric = Metric {
     help: "Slots: requests that all servers together may work on at once",
     remedy: Do(
         "If it stays at bywash_limit_most while requests wait, and bywash_service_seconds does not \
-         grow, raise `limit.max` (under policy `fixed`: `upstream.limit`). If it stays at \
+         grow, raise `concurrency.max` (under policy `fixed`: `upstream.limit`). If it stays at \
          bywash_limit_least, the application has become slow: check it.",
     ),
 };
@@ -80,8 +80,8 @@ pub(crate) static STREAMS: Metric = Metric {
     labels: &[],
     help: "WebSockets and event streams, which do not count against the limit",
     remedy: Do(
-        "If it approaches `limits.streams`, raise that if the servers can bear it. The gateway \
-         refuses further streams.",
+        "If it approaches `client_limits.streams`, raise that if the servers can bear it. The \
+         gateway refuses further streams.",
     ),
 };
 pub(crate) static FILES: Metric = Metric {
@@ -130,6 +130,6 @@ pub(crate) static UPLOADS: Metric = Metric {
     help: "Requests whose bodies the gateway is still reading; they do not wait for a slot yet",
     remedy: Do(
         "If there are many for long, clients send slowly or pause. None of them holds a slot. \
-         `limits.max_body_bytes` bounds what one request may send.",
+         `client_limits.max_body_bytes` bounds what one request may send.",
     ),
 };

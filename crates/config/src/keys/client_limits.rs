@@ -1,11 +1,11 @@
-//! `[limits]`: limits against abusive clients.
+//! `[client_limits]`: limits on clients, against abuse.
 
 use super::{GIB, HOUR, KIB, MIB, millis};
 use crate::key::{Key, Section};
 use crate::kind::Kind;
 
-pub(crate) static LIMITS: Section = Section {
-    name: "limits",
+pub(crate) static CLIENT_LIMITS: Section = Section {
+    name: "client_limits",
     about: "Limits on clients, against abuse.",
     keys: &[
         HEADER_TIMEOUT,

@@ -1,4 +1,4 @@
-//! `[limit]` and `upstream.limit`, which is a short form of the initial limit.
+//! `[concurrency]` and `upstream.limit`, which is a short form of the initial limit.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ pub(super) fn settings(
     upstream: &Values,
     report: &mut Report,
 ) -> LimitSettings {
-    let chosen = policy::chosen(document, &keys::LIMIT, &LIMITS, report);
+    let chosen = policy::chosen(document, &keys::CONCURRENCY, &LIMITS, report);
     let first = chosen.settings.first();
     let key = chosen.key(first).expect("every limit has a parameter that it starts with");
     let number = |of: &Values, key: &Key| of.given(key).map(|(value, at)| (value.whole(), at));
@@ -25,13 +25,13 @@ pub(super) fn settings(
     if let (Some((there, elsewhere)), Some((slots, at))) = (&named, &short)
         && there != slots
     {
-        let message = format!("`upstream.limit` is {slots} and `limit.{first}` is {there}");
+        let message = format!("`upstream.limit` is {slots} and `concurrency.{first}` is {there}");
         let help = "both set the initial number of slots: keep one".to_string();
         let finding = Finding::new(&code::SLOTS, at.clone(), message).help(help);
         report.add(finding.elsewhere(elsewhere.clone(), "the other"));
     }
     let start = match (named, short) {
-        (Some((slots, at)), _) => Some((format!("limit.{first}"), slots, at)),
+        (Some((slots, at)), _) => Some((format!("concurrency.{first}"), slots, at)),
         (None, Some((slots, at))) => Some(("upstream.limit".to_string(), slots, at)),
         (None, None) => None,
     };
@@ -54,7 +54,7 @@ fn check_bounds(chosen: &Chosen<Limits>, start: Option<&Start>, report: &mut Rep
     }
     let (min, max) = (chosen.values.of(least).whole(), chosen.values.of(most).whole());
     if min > max {
-        let message = format!("`limit.min` {min} is above `limit.max` {max}");
+        let message = format!("`concurrency.min` {min} is above `concurrency.max` {max}");
         let at = chosen.values.given(least).map_or_else(|| chosen.values.at(most), |(_, at)| at);
         let help = format!("set `min` to {max} or less");
         report.add(Finding::new(&code::BOUNDS, at, message).help(help));
@@ -62,14 +62,14 @@ fn check_bounds(chosen: &Chosen<Limits>, start: Option<&Start>, report: &mut Rep
     }
     let Some((name, slots, at)) = start else { return };
     let (bound, message, help) = if *slots > max {
-        let message = format!("`{name}` {slots} is above `limit.max` {max}");
+        let message = format!("`{name}` {slots} is above `concurrency.max` {max}");
         (
             most,
             message,
-            format!("write max = {slots} or more under [limit], or start with fewer slots"),
+            format!("write max = {slots} or more under [concurrency], or start with fewer slots"),
         )
     } else if *slots < min {
-        let message = format!("`{name}` {slots} is below `limit.min` {min}");
+        let message = format!("`{name}` {slots} is below `concurrency.min` {min}");
         (least, message, format!("set `min` to {slots} or less, or start with more slots"))
     } else {
         return;
