@@ -28,7 +28,7 @@ workers = 1
 [[class]]
 name = "Search"
 request = "GET /?s=word{1..20000}"
-tier = "browse"
+tier = "browsing"
 utility = 1
 service = { mean = "1000ms", shape = "constant" }
 [session]

@@ -87,11 +87,11 @@ capacity = 1
 
 [class.login]
 match = ["* /login"]
-tier = "transact"
+tier = "transaction"
 
 [class.pay]
 match = ["* /checkout/**"]
-tier = "transact"
+tier = "transaction"
 earns = 30
 
 [class.search]

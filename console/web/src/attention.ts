@@ -36,7 +36,7 @@ export function attention(
 
 /** Returns the number of transactions that were refused or waited too long in the last minute. */
 export function ordersRefused(status: Status | undefined, rows: Rows): number {
-    const names = status?.classes.filter(one => one.tier === 'transact').map(one => one.name) ?? [];
+    const names = status?.classes.filter(one => one.tier === 'transaction').map(one => one.name) ?? [];
     const from = rows.since(60);
     return names.reduce((sum, name) => {
         const { outcomes } = sums(rows, rows.class(name), from);
@@ -49,7 +49,7 @@ const ofOrders = (refused: number): Need[] =>
         ? [
               {
                   kind: 'bad',
-                  text: `${count(refused)} requests of tier transact were shed or expired in the last 60 s. Either orders alone exceed the capacity, or other requests hold the slots.`,
+                  text: `${count(refused)} requests of tier transaction were shed or expired in the last 60 s. Either orders alone exceed the capacity, or other requests hold the slots.`,
                   href: href('elephants'),
                   does: 'What holds the slots',
               },

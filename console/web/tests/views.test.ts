@@ -147,7 +147,7 @@ test('what needs attention is listed, broken parts first', () => {
         ['bad', 'bad', 'bad', 'bad', 'bad', 'asks', 'asks'],
     );
     assert.match(list[2]!.text, /^The gateway cannot tell sessions apart: no request had the cookie `sid`\.$/);
-    assert.match(list[3]!.text, /^3 requests of tier transact were shed or expired/);
+    assert.match(list[3]!.text, /^3 requests of tier transaction were shed or expired/);
     assert.match(list[5]!.text, /Elephant 3.*from many clients: none causes more than 10/);
     assert.deepEqual(attention(undefined, undefined, undefined, 0, 0), []);
 });
@@ -188,7 +188,7 @@ test('two results are held beside each other cell by cell', () => {
     assert.equal(difference(1, undefined), undefined);
 });
 
-test('transact classes stand on the right, and every visited class stands somewhere', () => {
+test('classes of transactions stand on the right, and every visited class stands somewhere', () => {
     const learned = (name: string, first: number, later: number, next: Record<string, number>): ClassLearned => ({
         name,
         first_visits: first,
@@ -235,9 +235,9 @@ test('orders that were refused in the last minute are counted, and no others', (
         }),
     );
     const classes = [
-        { name: 'pay', tier: 'transact' },
-        { name: 'look', tier: 'browse' },
-        { name: 'new', tier: 'transact' },
+        { name: 'pay', tier: 'transaction' },
+        { name: 'look', tier: 'browsing' },
+        { name: 'new', tier: 'transaction' },
     ];
     assert.equal(ordersRefused({ classes } as Status, rows), 70);
     assert.equal(ordersRefused(undefined, rows), 0);

@@ -195,7 +195,7 @@ fn one(class: &Proposed, advice: &Advice) -> String {
         };
     }
     if class.transacts {
-        text.push_str("tier = \"transact\"\n");
+        text.push_str("tier = \"transaction\"\n");
     }
     if let Some(utility) = utility {
         let _ = writeln!(text, "utility = {utility}");

@@ -45,7 +45,7 @@ pub struct Policy {
 pub struct ClassPolicy {
     /// The class's name.
     pub name: String,
-    /// The tier: `transact` or `browse`.
+    /// The tier: `transaction` or `browsing`.
     pub tier: String,
     /// The patterns of its requests; none for the class `other`.
     pub matches: Vec<String>,

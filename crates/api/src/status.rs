@@ -165,7 +165,7 @@ pub struct PolicyInForce {
 pub struct ClassStatus {
     /// The class's name.
     pub name: String,
-    /// The tier: `transact` or `browse`.
+    /// The tier: `transaction` or `browsing`.
     pub tier: String,
     /// The mode in force: `observe` or `enforce`.
     pub mode: String,

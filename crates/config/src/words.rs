@@ -39,5 +39,5 @@ worded!(ForwardingField: XForwardedFor, Forwarded);
 worded!(Charge: Session, Address);
 worded!(Departures: Auto, Noticed, Unnoticed);
 worded!(Details: Trusted, All, None);
-worded!(Tier: Browse, Transact);
+worded!(Tier: Browsing, Transaction);
 worded!(Safe: No, ReadOnly);

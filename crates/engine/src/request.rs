@@ -106,17 +106,17 @@ impl FromIterator<ClassId> for ClassSet {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tier {
     /// Part of a purchase.
-    Transact,
+    Transaction,
     /// All other requests.
-    Browse,
+    Browsing,
 }
 
 impl Tier {
     /// Returns the name that files, logs and metrics use.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Transact => "transact",
-            Self::Browse => "browse",
+            Self::Transaction => "transaction",
+            Self::Browsing => "browsing",
         }
     }
 }

@@ -67,7 +67,7 @@ const SLOTS: u32 = 4;
 fn classes() -> Vec<Class> {
     let class = |i: u8| Class {
         name: format!("class {i}"),
-        tier: if i < 4 { Tier::Browse } else { Tier::Transact },
+        tier: if i < 4 { Tier::Browsing } else { Tier::Transaction },
         utility: Utility::new(f64::from(i) + 1.0),
         earns: Utility::default(),
         // Every second class can be stopped, soon enough that some requests are.
@@ -105,7 +105,8 @@ impl Driver {
     fn new(policy: &str, given: &[(&str, &str)], places: u32, sessions: u32) -> Self {
         let policy = catalog::find(policy).expect("the policy is in the catalogue");
         let [total, each] = [places, places / u32::from(CLASSES)].map(|n| n.to_string());
-        let bounds = [("capacity", &total), ("browse", &each), ("transact", &each)];
+        let bounds =
+            [("capacity", &total), ("browsing_capacity", &each), ("transaction_capacity", &each)];
         let has = |name: &str| policy.parameters.iter().any(|parameter| parameter.name == name);
         let bounds = bounds.iter().filter(|(name, _)| has(name)).map(|(n, v)| (*n, v.as_str()));
         let settings = policy.settings(given.iter().copied().chain(bounds));

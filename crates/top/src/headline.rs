@@ -42,7 +42,7 @@ fn window(model: &Model) -> String {
     let sums = &whole.sums;
     let mut words = format!(
         "{} {}/min  useful work {}  wasted {}  in {}/s  last {}",
-        if whole.has_transact { "transactions" } else { "in time" },
+        if whole.has_transactions { "transactions" } else { "in time" },
         rate(whole.transactions_per_min),
         with_unit(sums.useful()),
         with_unit(sums.useful().map(|useful| 1.0 - useful)),

@@ -65,10 +65,10 @@ pub(super) struct Model {
 #[derive(Debug)]
 pub(super) struct Whole {
     pub(super) sums: Sums,
-    /// Requests of tier `transact` that were answered in time, per minute; those of all classes if
-    /// none has that tier.
+    /// Requests of tier `transaction` that were answered in time, per minute; those of all classes
+    /// if none has that tier.
     pub(super) transactions_per_min: f64,
-    pub(super) has_transact: bool,
+    pub(super) has_transactions: bool,
     /// The state in one word.
     pub(super) state: &'static str,
 }
@@ -117,18 +117,18 @@ impl Model {
 
     pub(super) fn whole(&self) -> Whole {
         let sums = Sums::of_all(&self.sums);
-        let transact = self.status.classes.iter().filter(|class| class.tier == "transact");
-        let transact: Vec<Sums> =
-            transact.map(|class| Sums::of_class(&self.sums, &class.name)).collect();
-        let served = if transact.is_empty() {
+        let transactions = self.status.classes.iter().filter(|class| class.tier == "transaction");
+        let transactions: Vec<Sums> =
+            transactions.map(|class| Sums::of_class(&self.sums, &class.name)).collect();
+        let served = if transactions.is_empty() {
             sums.outcomes.served
         } else {
-            transact.iter().map(|sums| sums.outcomes.served).sum()
+            transactions.iter().map(|sums| sums.outcomes.served).sum()
         };
         Whole {
             sums,
             transactions_per_min: sums.per_second(served) * MINUTE,
-            has_transact: !transact.is_empty(),
+            has_transactions: !transactions.is_empty(),
             state: self.rows.load_state().map_or("UNKNOWN", |state| state.name()),
         }
     }
@@ -258,7 +258,10 @@ mod tests {
     #[test]
     fn orders_are_transactions_that_were_served() {
         let mut model = model();
-        assert_eq!((model.whole().transactions_per_min, model.whole().has_transact), (0.0, true));
+        assert_eq!(
+            (model.whole().transactions_per_min, model.whole().has_transactions),
+            (0.0, true)
+        );
         let sums = minute("confirm", 120, 0);
         model.take(Answers { rows: seconds(1, 60, 0), sums, ..answers() });
         assert!((model.whole().transactions_per_min - 120.0).abs() < 1e-9);

@@ -35,7 +35,7 @@ pub(super) fn policy() -> Policy {
     serde_json::from_value(json!({
         "revision": 9, "file": null, "read_ms": 0, "mode": "observe", "bypassed": false, "kept": false,
         "scheduler": none, "concurrency": none, "terminate": none,
-        "classes": [class("confirm", "transact", "enforce", 10, Some(4)), class("search", "browse", "observe", 100, None)],
+        "classes": [class("confirm", "transaction", "enforce", 10, Some(4)), class("search", "browsing", "observe", 100, None)],
         "overrides": [{
             "number": 4, "target": { "class": { "class": "confirm", "mode": "enforce", "percent": 10 } }, "by": "bo",
             "why": "election", "since": "2026-01-02T03:04:05Z", "until": "2026-01-02T04:04:05Z"
@@ -81,7 +81,7 @@ pub(super) fn answers() -> Answers {
         "version": "0.1.0", "config_hash": "0123456789abcdef", "mode": "observe", "pid": 7, "draining": false, "uptime_ms": 60000, "limit": 4, "running": 4,
         "waiting": 50, "held": 0, "oldest_wait_ms": 1234, "newest_first": true, "mean_service_ms": 80.0, "sessions": 3,
         "connections": 5, "streams": 0, "memory": { "used": 0, "budget": 1, "level": "calm" }, "servers": [], "policy": none, "concurrency_policy": none, "access_log_dropped": 0,
-        "classes": [class("confirm", "transact", "enforce", 10, 0, 5000.0), class("search", "browse", "observe", 100, 50, 36.0)],
+        "classes": [class("confirm", "transaction", "enforce", 10, 0, 5000.0), class("search", "browsing", "observe", 100, 50, 36.0)],
         "revisions": { "elephants": 1, "policy": 2, "audit": 3 }
     }))
     .unwrap();

@@ -127,7 +127,7 @@ export function ClassTable({ classes, window }: Properties) {
     );
 }
 
-export const Tier = ({ of }: { of: string }) => <span class={of === 'transact' ? 'tag strong' : 'tag'}>{of}</span>;
+export const Tier = ({ of }: { of: string }) => <span class={of === 'transaction' ? 'tag strong' : 'tag'}>{of}</span>;
 
 export const ModeOf = ({ mode, percent }: { mode: string; percent: number }) => (
     <span class="mode-of">

@@ -73,7 +73,7 @@ const columns = (ask: (kind: Kind) => void, why: string | undefined): Column<Kin
     },
     {
         id: 'transacts',
-        head: 'Transact',
+        head: 'Transactions',
         isText: true,
         means: 'Some of them are transactions.',
         by: kind => Number(kind.transacts),

@@ -9,13 +9,13 @@ import { href } from '../route';
 
 export function Graph({
     classes,
-    isTransact,
+    isTransaction,
 }: {
     classes: readonly ClassLearned[];
-    isTransact: (name: string) => boolean;
+    isTransaction: (name: string) => boolean;
 }) {
     const [at, setAt] = useState<string>();
-    const graph = layout(classes, isTransact);
+    const graph = layout(classes, isTransaction);
     if (graph.nodes.length === 0) return <p class="empty">No session has been seen yet.</p>;
     const isDim = (edge: Edge): boolean => at !== undefined && edge.from.of.name !== at && edge.to.of.name !== at;
     return (
@@ -46,7 +46,7 @@ export function Graph({
                         />
                     ))}
                 {graph.nodes.map(node => (
-                    <Circle key={node.of.name} node={node} isTransact={isTransact(node.of.name)} onOver={setAt} />
+                    <Circle key={node.of.name} node={node} isTransaction={isTransaction(node.of.name)} onOver={setAt} />
                 ))}
             </svg>
         </div>
@@ -86,11 +86,11 @@ function Arrow({ edge: { from, to, probability }, isDim, isNear }: { edge: Edge;
 
 function Circle({
     node: { of, x, y, radius, visits },
-    isTransact,
+    isTransaction,
     onOver,
 }: {
     node: Node;
-    isTransact: boolean;
+    isTransaction: boolean;
     onOver: (name: string | undefined) => void;
 }) {
     const again = of.next[of.name] ?? 0;
@@ -104,8 +104,8 @@ function Circle({
             onBlur={() => onOver(undefined)}
         >
             <title>{said}</title>
-            {isTransact && <circle class="ring" cx={x} cy={y} r={radius + 4} />}
-            <circle class={isTransact ? 'node transact' : 'node'} cx={x} cy={y} r={radius} />
+            {isTransaction && <circle class="ring" cx={x} cy={y} r={radius + 4} />}
+            <circle class={isTransaction ? 'node transaction' : 'node'} cx={x} cy={y} r={radius} />
             <text class="worth" x={x} y={y} dy="4">
                 {radius > 18 ? number(of.worth) : ''}
             </text>

@@ -1,6 +1,6 @@
 // The places of classes in the graph of sessions. Columns lead from where sessions begin to where
-// they order, with the transact classes on the right. Within a column, the most visited classes are
-// in the middle.
+// they order, with the classes of transactions on the right. Within a column, the most visited
+// classes are in the middle.
 import type { ClassLearned } from '../shapes';
 
 export interface Node {
@@ -28,9 +28,9 @@ export interface Graph {
 const LEAST = 0.03;
 const [GAP_X, GAP_Y, LARGEST, SMALLEST] = [170, 96, 30, 9];
 
-export function layout(classes: readonly ClassLearned[], isTransact: (name: string) => boolean): Graph {
+export function layout(classes: readonly ClassLearned[], isTransaction: (name: string) => boolean): Graph {
     const known = classes.filter(one => one.first_visits + one.later_visits > 0);
-    const steps = columns(known, isTransact);
+    const steps = columns(known, isTransaction);
     const most = Math.max(1, ...known.map(visitsOf));
     const byColumn = new Map<number, ClassLearned[]>();
     for (const one of known)
@@ -63,22 +63,22 @@ export function layout(classes: readonly ClassLearned[], isTransact: (name: stri
 export const visitsOf = (of: ClassLearned): number => of.first_visits + of.later_visits;
 
 /**
- * Returns the column of each class: the number of steps from where most sessions begin. Transact
+ * Returns the column of each class: the number of steps from where most sessions begin. Transaction
  * classes come after all others.
  */
-function columns(known: readonly ClassLearned[], isTransact: (name: string) => boolean): Map<string, number> {
+function columns(known: readonly ClassLearned[], isTransaction: (name: string) => boolean): Map<string, number> {
     const steps = new Map<string, number>();
-    const browse = known.filter(one => !isTransact(one.name));
-    const begin = [...(browse.length ? browse : known)].sort((a, b) => b.first_visits - a.first_visits)[0];
-    walk(begin ? [begin] : [], 0, browse, steps);
-    for (const one of browse) if (!steps.has(one.name)) steps.set(one.name, 0);
-    const transact = known.filter(one => isTransact(one.name));
-    const base = browse.length ? Math.max(...steps.values()) + 1 : 0;
+    const browsing = known.filter(one => !isTransaction(one.name));
+    const begin = [...(browsing.length ? browsing : known)].sort((a, b) => b.first_visits - a.first_visits)[0];
+    walk(begin ? [begin] : [], 0, browsing, steps);
+    for (const one of browsing) if (!steps.has(one.name)) steps.set(one.name, 0);
+    const transactions = known.filter(one => isTransaction(one.name));
+    const base = browsing.length ? Math.max(...steps.values()) + 1 : 0;
     const from = (name: string): number =>
-        known.reduce((sum, one) => sum + (transact.includes(one) ? 0 : (one.next[name] ?? 0) * visitsOf(one)), 0);
-    const first = [...transact].sort((a, b) => from(b.name) - from(a.name))[0];
-    walk(first ? [first] : [], base, transact, steps);
-    for (const one of transact) if (!steps.has(one.name)) steps.set(one.name, base);
+        known.reduce((sum, one) => sum + (transactions.includes(one) ? 0 : (one.next[name] ?? 0) * visitsOf(one)), 0);
+    const first = [...transactions].sort((a, b) => from(b.name) - from(a.name))[0];
+    walk(first ? [first] : [], base, transactions, steps);
+    for (const one of transactions) if (!steps.has(one.name)) steps.set(one.name, base);
     return steps;
 }
 

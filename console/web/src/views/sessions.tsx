@@ -74,7 +74,7 @@ const COLUMNS: readonly Column<ClassLearned>[] = [
 
 export function Sessions({ status }: Seen) {
     const { value, problem, reload } = useDocument('/v1/sessions', { every: 10_000 });
-    const transact = new Set(status?.classes.filter(one => one.tier === 'transact').map(one => one.name));
+    const transactions = new Set(status?.classes.filter(one => one.tier === 'transaction').map(one => one.name));
     return (
         <Page question="What do sessions do, and what are they worth?" json={['/v1/sessions']}>
             <Problem of={problem} again={() => void reload()} />
@@ -94,11 +94,11 @@ export function Sessions({ status }: Seen) {
                         aside={
                             <span class="why">
                                 circle: visits (size) and worth (number) · arrow: probability of the next class, from 3
-                                % · ring: tier transact
+                                % · ring: tier transaction
                             </span>
                         }
                     >
-                        <Graph classes={value.classes} isTransact={name => transact.has(name)} />
+                        <Graph classes={value.classes} isTransaction={name => transactions.has(name)} />
                     </Panel>
                     <Panel title="Classes">
                         <Table

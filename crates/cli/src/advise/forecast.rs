@@ -220,7 +220,7 @@ fn class(role: Role, proposed: &[Proposed]) -> Class {
         path: String::new(),
         form: String::new(),
         status: None,
-        tier: if transacts { Tier::Transact } else { Tier::Browse },
+        tier: if transacts { Tier::Transaction } else { Tier::Browsing },
         utility: Utility::new(1e3 * worth),
         queue: None,
         after: after.iter().map(|role| *role as usize).collect(),

@@ -148,7 +148,7 @@ fn classes(advice: &Advice) -> Table {
             percent(class.errors),
             percent(class.left),
             class.worth.map_or("-".into(), percent),
-            if class.transacts { "transact" } else { "browse" }.to_owned(),
+            if class.transacts { "transaction" } else { "browsing" }.to_owned(),
             if more > 0 { format!("{shown} and {more} more") } else { shown },
         ]);
     }

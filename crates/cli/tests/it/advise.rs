@@ -120,7 +120,7 @@ fn utilities_are_what_visitors_did() {
     }
     let toml = found["toml"].as_str().unwrap();
     assert!(
-        toml.contains("[class.order]\nmatch = [\"POST /order/confirm\"]\ntier = \"transact\""),
+        toml.contains("[class.order]\nmatch = [\"POST /order/confirm\"]\ntier = \"transaction\""),
         "{toml}"
     );
     assert!(toml.contains("after = [\"cart\"]"), "{toml}");

@@ -17,7 +17,7 @@ limit = "eight"
 policy = "session-frist"
 [class.home]
 match = ["GET /"]
-tier = "browse"
+tier = "browsing"
 utilty = 3
 "#;
 

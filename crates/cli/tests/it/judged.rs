@@ -73,8 +73,8 @@ fn what_is_learned_stands_beside_what_the_graph_says() {
     let text = SCENARIO.replace("duration = \"20s\"", "duration = \"2h\"");
     // `faq` leads to no order, so its worth of zero must be learned as such. No session reaches
     // `loop`, which leads to itself.
-    let dead_end = "[[class]]\nname = \"loop\"\nrequest = \"GET /loop\"\ntier = \"browse\"\nutility = 1
-service = { mean = \"20ms\", shape = \"constant\" }\nnext = { loop = 1.0 }\n[[class]]\nname = \"faq\"\nrequest = \"GET /faq\"\ntier = \"browse\"
+    let dead_end = "[[class]]\nname = \"loop\"\nrequest = \"GET /loop\"\ntier = \"browsing\"\nutility = 1
+service = { mean = \"20ms\", shape = \"constant\" }\nnext = { loop = 1.0 }\n[[class]]\nname = \"faq\"\nrequest = \"GET /faq\"\ntier = \"browsing\"
 utility = 1\nservice = { mean = \"20ms\", shape = \"constant\" }\n[session]";
     let text = text.replace("[session]", dead_end).replace("buy = 0.4 }", "buy = 0.4, faq = 0.1 }");
     let folder = Folder::new();

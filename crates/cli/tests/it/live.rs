@@ -10,12 +10,12 @@ use crate::upstream::nobody;
 /// Returns a scenario in which every visitor buys, within a second.
 pub(crate) fn scenario() -> String {
     let stages = [
-        ("main", "GET /", "browse"),
-        ("details", "GET /details?id=7", "browse"),
-        ("login", "POST /login", "transact"),
-        ("shipping", "POST /shipping", "transact"),
-        ("payment", "POST /payment", "transact"),
-        ("confirm", "POST /confirm", "transact"),
+        ("main", "GET /", "browsing"),
+        ("details", "GET /details?id=7", "browsing"),
+        ("login", "POST /login", "transaction"),
+        ("shipping", "POST /shipping", "transaction"),
+        ("payment", "POST /payment", "transaction"),
+        ("confirm", "POST /confirm", "transaction"),
     ];
     let class = |(i, (name, request, tier)): (usize, &(&str, &str, &str))| {
         let next = stages.get(i + 1).map_or(String::new(), |(name, ..)| format!("{name} = 1"));

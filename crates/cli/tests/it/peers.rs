@@ -52,8 +52,8 @@ fn the_same_visitors_come_to_bywash_and_to_haproxy_in_either_hand() {
     for cell in cells {
         // Below capacity every visitor buys, with each peer.
         assert!(cell["orders_in_database"].as_u64().unwrap() > 0, "{cell}");
-        assert!(cell["p99_transact_ms"].as_f64().unwrap() > 1.0, "{cell}");
-        assert!(cell["p99_browse_ms"].as_f64().unwrap() > 1.0, "{cell}");
+        assert!(cell["p99_transactions_ms"].as_f64().unwrap() > 1.0, "{cell}");
+        assert!(cell["p99_browsing_ms"].as_f64().unwrap() > 1.0, "{cell}");
         assert_eq!(cell["orders_planned"], cells[0]["orders_planned"], "the same visitors");
     }
     let html = fs::read_to_string(report).unwrap();
@@ -102,7 +102,7 @@ fn what_cannot_be_compared_is_refused_before_anything_starts() {
         assert!(outcome.err.contains("--limit"), "{limit}: {}", outcome.err);
     }
     for (from, to, word) in [
-        ("\"transact\"", "\"browse\"", "transact"),
+        ("\"transaction\"", "\"browsing\"", "transaction"),
         ("POST /confirm", "POST /con{firm", "/con{firm"),
         ("POST /confirm", "POST /details", "belongs to classes of both tiers"),
     ] {

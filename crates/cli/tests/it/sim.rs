@@ -13,14 +13,14 @@ workers = 2
 [[class]]
 name = "main"
 request = "GET /"
-tier = "browse"
+tier = "browsing"
 utility = 1
 service = { mean = "20ms", shape = "exponential" }
 next = { main = 0.3, buy = 0.4 }
 [[class]]
 name = "buy"
 request = "POST /buy"
-tier = "transact"
+tier = "transaction"
 utility = 100
 after = ["main"]
 service = { mean = "20ms", shape = "exponential" }
@@ -146,7 +146,7 @@ fn a_wrong_scenario_is_told_with_its_file_and_place() {
     for (from, to, words) in [
         ("\"single-queue\"", "\"sigle-queue\"", "single-queue"),
         ("label = \"plain\"", "capcity = 3", "capcity"),
-        ("tier = \"browse\"", "tier = \"brows\"", "line 7, column 8"),
+        ("tier = \"browsing\"", "tier = \"brows\"", "line 7, column 8"),
         ("workers = 2", "wrokers = 2", "line 3, column 1"),
         ("workers = 2", "workers = ", "line 3, column"),
         ("start = \"main\"", "start = \"home\"", "`home`"),
@@ -199,7 +199,7 @@ fn all_that_makes_no_sense_is_told_at_once_line_by_line() {
 fn a_hundred_classes_are_too_many() {
     let class = |i| {
         format!(
-            "[[class]]\nname = \"c{i}\"\nrequest = \"GET /{i}\"\ntier = \"browse\"\nutility = 1\n\
+            "[[class]]\nname = \"c{i}\"\nrequest = \"GET /{i}\"\ntier = \"browsing\"\nutility = 1\n\
              service = {{ mean = \"1ms\", shape = \"constant\" }}\n"
         )
     };

@@ -17,12 +17,12 @@ use crate::upstream::{Upstream, nobody};
 const CLASSES: &str = "\
 [class.confirm]
 match = [\"GET /confirm\"]
-tier = \"transact\"
+tier = \"transaction\"
 utility = 100
 
 [class.search]
 match = [\"GET /search\"]
-tier = \"browse\"
+tier = \"browsing\"
 utility = 1
 ";
 
@@ -71,7 +71,7 @@ fn figures_are_those_of_what_was_sent() {
     assert!(is(&document["transactions_per_min"], 60.0 / seconds), "{document}");
     let search = class(&document, "search");
     assert!(is(&search["ended_per_s"], 3.0 / seconds) && search["served_share"] == 1.0, "{search}");
-    assert_eq!((&search["tier"], &search["mode"]), (&"browse".into(), &"observe".into()));
+    assert_eq!((&search["tier"], &search["mode"]), (&"browsing".into(), &"observe".into()));
     assert!(search["p99_ms"].as_f64().unwrap() > 0.0, "{search}");
     assert_eq!(class(&document, "other")["served_share"], Value::Null, "none came");
     assert_eq!(document["window_s"], 900);
@@ -84,7 +84,7 @@ fn without_a_terminal_it_is_a_table_and_ends_when_nobody_reads() {
     let admin = gateway.operators();
     let outcome = bywash(&["top", "-n", "2", "--interval", "100ms", "--admin", &admin]);
     assert_eq!((outcome.code, outcome.err.as_str()), (Some(0), ""));
-    for words in ["OBSERVE", "transactions ", "CLASS", "ORPHANED", "search", "transact"] {
+    for words in ["OBSERVE", "transactions ", "CLASS", "ORPHANED", "search", "transaction"] {
         assert_eq!(outcome.out.matches(words).count() % 2, 0, "{words}: {}", outcome.out);
         assert!(outcome.out.contains(words), "{words}: {}", outcome.out);
     }

@@ -87,8 +87,8 @@ pub(crate) const HEADERS: Key = Key::optional(
 pub(crate) const TIER: Key = Key::new(
     "tier",
     Kind::Word(Tier::WORDS),
-    "browse",
-    "Whether the class is part of a purchase (transact) or not (browse).",
+    "browsing",
+    "Whether the class is part of a purchase (transaction) or not (browsing).",
 );
 pub(crate) const UTILITY: Key = Key::new(
     "utility",

@@ -258,10 +258,10 @@ fn after(draft: &Draft, drafts: &[Draft], report: &mut Report) -> ClassSet {
     let Some((value, at)) = draft.values.given(&keys::AFTER) else {
         return ClassSet::NONE;
     };
-    if draft.values.of(&keys::TIER).word::<Tier>() == Tier::Browse {
+    if draft.values.of(&keys::TIER).word::<Tier>() == Tier::Browsing {
         let message =
             format!("`class.{}.after` has no effect on a class of browsing", shown(&draft.name));
-        let help = format!("write tier = \"{}\", or remove `after`", Tier::Transact.name());
+        let help = format!("write tier = \"{}\", or remove `after`", Tier::Transaction.name());
         report.add(Finding::new(&code::AFTER_BROWSE, at, message).help(help));
     }
     let mut set = ClassSet::NONE;
@@ -430,11 +430,11 @@ fn check_spellings(classes: &[ClassConfig], drafts: &[Draft], report: &mut Repor
 fn check_utilities(drafts: &[Draft], report: &mut Report) {
     let tier = |draft: &&Draft| draft.values.of(&keys::TIER).word::<Tier>();
     let worth = |draft: &Draft| draft.values.of(&keys::UTILITY).number();
-    let browsing = drafts.iter().filter(|draft| tier(draft) == Tier::Browse);
+    let browsing = drafts.iter().filter(|draft| tier(draft) == Tier::Browsing);
     let Some(best) = browsing.max_by(|a, b| worth(a).total_cmp(&worth(b))) else {
         return;
     };
-    for draft in drafts.iter().filter(|draft| tier(draft) == Tier::Transact) {
+    for draft in drafts.iter().filter(|draft| tier(draft) == Tier::Transaction) {
         if worth(draft) < worth(best) {
             report.add(cheap(draft, best, worth(draft), worth(best)));
         }

@@ -376,7 +376,7 @@ fn a_class_that_observes_does_not_see_json_in_compressed_answers() {
 #[test]
 fn conditions_of_success_have_an_effect_where_a_success_earns_or_proves_something() {
     let of = |class: &str, after: &str| {
-        let pay = format!("match = ['POST /b'], tier = 'transact', {after}");
+        let pay = format!("match = ['POST /b'], tier = 'transaction', {after}");
         let text = format!(
             "version = 1\nupstream.server = 'http://127.0.0.1:1'\n\
              class.a = {{ match = ['POST /a'], success = ['status 302'], {class} }}\n\

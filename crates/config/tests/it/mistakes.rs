@@ -167,8 +167,9 @@ fn what_a_broken_text_may_have_lost_is_not_called_missing() {
 
 #[test]
 fn under_an_unknown_policy_only_parameters_of_none_are_strangers() {
-    let problems =
-        with("[scheduler]\npolicy = \"lifo\"\ntransact = 5\ncapacity = 3\nnonsense = 1\n");
+    let problems = with(
+        "[scheduler]\npolicy = \"lifo\"\ntransaction_capacity = 5\ncapacity = 3\nnonsense = 1\n",
+    );
     let codes: Vec<_> = problems.iter().map(|problem| (problem.code, problem.line)).collect();
     assert_eq!(codes, [("E010", 5), ("E002", 8)], "{problems}");
     assert_eq!(problems.iter().next().unwrap().help.as_deref(), Some("did you mean `lifo-pri`?"));

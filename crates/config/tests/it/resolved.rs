@@ -13,7 +13,7 @@ use bywash_units::{Span, Utility};
 const SHOP: &str = r#"
 version = 1
 mode = "observe"
-class.pay = { match = ["POST /pay"], tier = "transact", utility = 50, earns = 40, earns_header = "Order-Total", success = ["status 2xx", "header X-Placed"], after = ["home"], queue = 25 }
+class.pay = { match = ["POST /pay"], tier = "transaction", utility = 50, earns = 40, earns_header = "Order-Total", success = ["status 2xx", "header X-Placed"], after = ["home"], queue = 25 }
 
 [listen]
 http = "0.0.0.0:80"
@@ -23,7 +23,7 @@ server = "http://[::1]"
 limit = 8
 [scheduler]
 policy = "lifo-pri"
-transact = 30
+transaction_capacity = 30
 interval = "2s"
 [queue]
 max_wait = "1.5s"
@@ -79,8 +79,8 @@ fn the_policy_gets_its_parameters() {
     assert_eq!(scheduler.name(), "lifo-pri");
     let values: Vec<String> =
         scheduler.values().map(|(p, v)| format!("{} {v:?}", p.name)).collect();
-    assert!(values.contains(&"transact Count(30)".to_string()), "{values:?}");
-    assert!(values.contains(&"browse Count(50)".to_string()), "{values:?}");
+    assert!(values.contains(&"transaction_capacity Count(30)".to_string()), "{values:?}");
+    assert!(values.contains(&"browsing_capacity Count(50)".to_string()), "{values:?}");
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn classes_come_in_the_order_of_the_file_and_other_comes_last() {
     let lines: Vec<_> = classes.iter().map(|class| class.line).collect();
     assert_eq!(lines, [Some(4), Some(25), Some(30)]);
     let ClassConfig { class, mode, patience, .. } = &classes[0];
-    assert_eq!((class.tier, class.queue), (Tier::Transact, Some(25)));
+    assert_eq!((class.tier, class.queue), (Tier::Transaction, Some(25)));
     assert_eq!(class.after, ClassSet::NONE.with(ClassId(1)));
     assert_eq!((*mode, *patience), (Mode::Observe, None));
     assert_eq!(class.earns, Utility::new(40.0));

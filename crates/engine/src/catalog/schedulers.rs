@@ -32,13 +32,13 @@ const INTERVAL: Parameter = Parameter {
     },
     why: "Time over which CPU utilisation is averaged.",
 };
-const BROWSE: Parameter = Parameter {
-    name: "browse",
+const BROWSING_CAPACITY: Parameter = Parameter {
+    name: "browsing_capacity",
     domain: Domain::Count { min: 1, max: 1_000_000, default: 50 },
     why: "Places in the queue of each browsing class that sets no number of its own.",
 };
-const TRANSACT: Parameter = Parameter {
-    name: "transact",
+const TRANSACTION_CAPACITY: Parameter = Parameter {
+    name: "transaction_capacity",
     domain: Domain::Count { min: 1, max: 1_000_000, default: 25 },
     why: "Places in the queue of each transaction class that sets no number of its own.",
 };
@@ -130,7 +130,7 @@ pub static POLICIES: [Policy; 5] = [
         source: "paper 1, LIFO-Pri",
         about: "A queue per class: transactions first, then the highest length × utility; browsing \
                 goes newest first while the CPU is overloaded.",
-        parameters: &[BROWSE, TRANSACT, UPPER, LOWER, INTERVAL],
+        parameters: &[BROWSING_CAPACITY, TRANSACTION_CAPACITY, UPPER, LOWER, INTERVAL],
         build: |settings, classes| Box::new(ByClass::lifo_pri(settings, classes)),
     },
     Policy {
@@ -138,7 +138,7 @@ pub static POLICIES: [Policy; 5] = [
         source: "paper 1, 8Q-AF",
         about: "A queue per class: transactions first, then the highest length × utility; always \
                 oldest first.",
-        parameters: &[BROWSE, TRANSACT],
+        parameters: &[BROWSING_CAPACITY, TRANSACTION_CAPACITY],
         build: |settings, classes| Box::new(ByClass::always_fifo(settings, classes)),
     },
     Policy {

@@ -41,7 +41,7 @@ pub fn lowest<'c>(set: ClassSet, class: impl Fn(ClassId) -> &'c Class) -> Option
         return set.iter().next();
     }
     let order = |a: &Class, b: &Class| {
-        let transacts = |class: &Class| class.tier == Tier::Transact;
+        let transacts = |class: &Class| class.tier == Tier::Transaction;
         let tiers = transacts(a).cmp(&transacts(b));
         let worth = || a.utility.get().total_cmp(&b.utility.get());
         tiers.then_with(worth).then_with(|| a.earns.get().total_cmp(&b.earns.get()))

@@ -40,7 +40,7 @@ impl Engine {
     /// Returns the lane of a request. A transaction has none, whatever the rule says: requests that
     /// bring revenue are not throttled.
     pub(super) fn lane_of(&self, request: &Request) -> Option<LaneIndex> {
-        let browses = self.classes[request.class.index()].tier == Tier::Browse;
+        let browses = self.classes[request.class.index()].tier == Tier::Browsing;
         request.rule.filter(|_| browses).and_then(|rule| self.lanes.of(rule))
     }
 

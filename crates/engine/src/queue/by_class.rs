@@ -66,13 +66,13 @@ impl ByClass {
 
     /// Returns the queue that gets the next slot.
     fn first(&self, view: &QueueView<'_>) -> Option<usize> {
-        let transact = self.largest(view, Tier::Transact);
-        transact.or_else(|| self.largest(view, Tier::Browse))
+        let transaction = self.largest(view, Tier::Transaction);
+        transaction.or_else(|| self.largest(view, Tier::Browsing))
     }
 
     /// Returns whether the newest request of this queue goes first.
     fn serves_newest_of(&self, class: usize) -> bool {
-        self.queues[class].tier == Tier::Browse && self.newest_first()
+        self.queues[class].tier == Tier::Browsing && self.newest_first()
     }
 }
 
@@ -95,7 +95,7 @@ impl Scheduler for ByClass {
     fn goes_first(&mut self, view: &QueueView<'_>, new: RequestId) -> RequestId {
         let own = view.waiting(new).class.index();
         let is_ahead = |class: usize| {
-            self.queues[own].tier == Tier::Transact && self.queues[class].tier == Tier::Browse
+            self.queues[own].tier == Tier::Transaction && self.queues[class].tier == Tier::Browsing
         };
         match self.first(view) {
             Some(class) if class == own && self.serves_newest_of(own) || is_ahead(class) => new,

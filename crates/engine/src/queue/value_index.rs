@@ -70,12 +70,12 @@ impl ByValue {
     fn worth(&self, values: &Values, cell: Cell) -> f64 {
         let first = cell.standing == Standing::New;
         let index = |class: ClassId| values.index(Position { class, first }).unwrap_or(0.0);
-        let looks = |class: &usize| self.tiers[*class] == Tier::Browse;
+        let looks = |class: &usize| self.tiers[*class] == Tier::Browsing;
         let lift = values.lift(cell.signals);
         match (cell.standing, self.tiers[cell.class.index()]) {
             (Standing::Transaction, _) => index(cell.class),
-            (_, Tier::Browse) => lift * index(cell.class),
-            (_, Tier::Transact) => {
+            (_, Tier::Browsing) => lift * index(cell.class),
+            (_, Tier::Transaction) => {
                 let pages =
                     (0..self.tiers.len()).filter(looks).map(|page| index(ClassId(page as u8)));
                 lift * pages.reduce(f64::min).unwrap_or(0.0)
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn every_cell_has_a_number_of_its_own() {
         let ranking = ByValue {
-            tiers: alloc::vec![Tier::Browse, Tier::Transact, Tier::Browse],
+            tiers: alloc::vec![Tier::Browsing, Tier::Transaction, Tier::Browsing],
             version: None,
         };
         for number in 0..ranking.cells() {

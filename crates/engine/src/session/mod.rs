@@ -96,8 +96,8 @@ pub(crate) fn proving(classes: &[Class]) -> ClassSet {
     let prove = |all: ClassSet, (index, class): (usize, &Class)| {
         let opened = all.union(class.after);
         match class.tier {
-            Tier::Transact => opened.with(ClassId(index as u8)),
-            Tier::Browse => opened,
+            Tier::Transaction => opened.with(ClassId(index as u8)),
+            Tier::Browsing => opened,
         }
     };
     classes.iter().enumerate().fold(ClassSet::NONE, prove)
@@ -389,8 +389,8 @@ impl Sessions {
         let served = remembered.unwrap_or_default().union(proven);
         let walked = class.after.is_empty() || served.meets(class.after);
         match class.tier {
-            Tier::Transact if walked => Standing::Transaction,
-            Tier::Transact | Tier::Browse => Standing::InProgress,
+            Tier::Transaction if walked => Standing::Transaction,
+            Tier::Transaction | Tier::Browsing => Standing::InProgress,
         }
     }
 

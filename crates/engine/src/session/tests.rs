@@ -18,7 +18,7 @@ impl Sessions {
 fn pay() -> Class {
     Class {
         name: "pay".to_string(),
-        tier: Tier::Transact,
+        tier: Tier::Transaction,
         utility: Utility::new(1.0),
         earns: Utility::default(),
         stop: None,

@@ -234,7 +234,7 @@ impl Learning {
         }
         let is_known =
             |state: usize| is_pinned(state) || self.graph.knows(ClassId((state % n) as u8));
-        for tier in [Tier::Transact, Tier::Browse] {
+        for tier in [Tier::Transaction, Tier::Browsing] {
             let of_tier = |state: &usize| classes[state % n].tier == tier;
             let known = || (0..2 * n).filter(of_tier).filter(|state| is_known(*state));
             let count = known().count().max(1);
@@ -366,7 +366,7 @@ mod tests {
             queue: None,
             after: ClassSet::NONE,
         };
-        [class(Tier::Browse, pinned), class(Tier::Transact, None)]
+        [class(Tier::Browsing, pinned), class(Tier::Transaction, None)]
     }
 
     /// Counts `many` sessions of which one in ten buys.

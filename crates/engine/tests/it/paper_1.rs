@@ -165,8 +165,8 @@ impl Reference {
     fn has_room(&self, class: ClassId) -> bool {
         match (self.scheme, self.classes[class.index()].tier) {
             (Scheme::SingleFifo | Scheme::SingleLifo, _) => self.queue.len() < 100,
-            (_, Tier::Browse) => self.length(class) < 50,
-            (_, Tier::Transact) => self.length(class) < 25,
+            (_, Tier::Browsing) => self.length(class) < 50,
+            (_, Tier::Transaction) => self.length(class) < 25,
         }
     }
 
@@ -197,9 +197,9 @@ impl Reference {
         let (class, newest) = match self.scheme {
             Scheme::SingleFifo => (None, false),
             Scheme::SingleLifo => (None, true),
-            Scheme::LifoPri | Scheme::AlwaysFifo => match self.turn(Tier::Transact) {
+            Scheme::LifoPri | Scheme::AlwaysFifo => match self.turn(Tier::Transaction) {
                 Some(class) => (Some(class), false),
-                None => (Some(self.turn(Tier::Browse)?), self.lifo),
+                None => (Some(self.turn(Tier::Browsing)?), self.lifo),
             },
         };
         let eligible =

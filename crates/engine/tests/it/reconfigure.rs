@@ -157,7 +157,7 @@ fn a_class_that_is_new_can_wait_and_one_that_is_retired_still_does() {
     let old = site.arrive(BROWSE);
     let mut more = classes();
     let gift = ClassId(more.len() as u8);
-    more.push(Class { name: "gift".to_string(), tier: Tier::Transact, ..more[0].clone() });
+    more.push(Class { name: "gift".to_string(), tier: Tier::Transaction, ..more[0].clone() });
     site.reconfigure(more, Some(&settings("always-fifo", &[])), one_slot());
     let new = site.arrive(gift);
     assert_eq!([site.engine.waiting_of(gift), site.engine.waiting_of(BROWSE)], [1, 1]);
@@ -271,7 +271,7 @@ fn settings_say_whether_the_order_changes() {
         change(&mut classes[DETAILS.index()]);
         changes(&was, &classes)
     };
-    assert!(with(|class| class.tier = Tier::Transact));
+    assert!(with(|class| class.tier = Tier::Transaction));
     assert!(with(|class| class.utility = Utility::new(1.0)));
     assert!(with(|class| class.queue = Some(7)));
     assert!(!with(|class| class.name = "detail".to_string()));

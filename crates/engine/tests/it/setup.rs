@@ -88,7 +88,8 @@ impl Setup {
             self.classes.push(self.classes[0].clone());
         }
         let class = class.min(self.classes.len() - 1);
-        self.classes[class].tier = if dice.percent(50) { Tier::Browse } else { Tier::Transact };
+        self.classes[class].tier =
+            if dice.percent(50) { Tier::Browsing } else { Tier::Transaction };
         self.classes[class].queue = dice.percent(30).then(|| dice.below(6) as u32);
         self.classes[class].utility = Utility::new(dice.share());
         self.classes[class].stop = bounds(dice);

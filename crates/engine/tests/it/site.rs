@@ -31,14 +31,14 @@ pub(crate) fn classes() -> Vec<Class> {
     };
     let after = |class| ClassSet::NONE.with(class);
     vec![
-        class("main", Tier::Browse, 27.0, ClassSet::NONE),
-        class("browse", Tier::Browse, 22.0, ClassSet::NONE),
-        class("search", Tier::Browse, 36.0, ClassSet::NONE),
-        class("details", Tier::Browse, 73.0, ClassSet::NONE),
-        class("login", Tier::Transact, 3650.0, ClassSet::NONE),
-        class("shipping", Tier::Transact, 4050.0, after(LOGIN)),
-        class("payment", Tier::Transact, 4500.0, after(SHIPPING)),
-        class("confirm", Tier::Transact, 5000.0, after(PAYMENT)),
+        class("main", Tier::Browsing, 27.0, ClassSet::NONE),
+        class("browse", Tier::Browsing, 22.0, ClassSet::NONE),
+        class("search", Tier::Browsing, 36.0, ClassSet::NONE),
+        class("details", Tier::Browsing, 73.0, ClassSet::NONE),
+        class("login", Tier::Transaction, 3650.0, ClassSet::NONE),
+        class("shipping", Tier::Transaction, 4050.0, after(LOGIN)),
+        class("payment", Tier::Transaction, 4500.0, after(SHIPPING)),
+        class("confirm", Tier::Transaction, 5000.0, after(PAYMENT)),
     ]
 }
 

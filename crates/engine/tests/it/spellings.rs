@@ -13,7 +13,7 @@ fn class() -> impl Strategy<Value = Class> {
     (any::<bool>(), 0..4_u8, proptest::option::of((1..4_u64, 4..9_u64))).prop_map(
         |(transacts, utility, stop)| Class {
             name: String::new(),
-            tier: if transacts { Tier::Transact } else { Tier::Browse },
+            tier: if transacts { Tier::Transaction } else { Tier::Browsing },
             utility: Utility::new(f64::from(utility)),
             earns: Utility::default(),
             queue: None,
@@ -121,7 +121,7 @@ fn treated(set: ClassSet, classes: &[Class], enforced: u8) -> Treated {
     let lowest = strict::lowest(set, class).expect("there is one at least");
     let stops_as = strict::stops_as(lowest, set.without(lowest), class);
     Treated {
-        rank: (class(lowest).tier == Tier::Transact, class(lowest).utility.get()),
+        rank: (class(lowest).tier == Tier::Transaction, class(lowest).utility.get()),
         is_free: set.iter().all(|id| enforced & (1 << id.0) == 0),
         runs: class(stops_as).stop.map(|bounds| bounds.max),
     }

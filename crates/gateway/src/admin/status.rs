@@ -137,7 +137,7 @@ const ENOUGH: u64 = 20;
 fn warning(settings: &Settings, class: &ClassConfig, counts: StandingCounts) -> Option<String> {
     let StandingCounts { transaction, in_progress, new } = counts;
     let seen = in_progress + new;
-    if class.class.tier != Tier::Transact || transaction > 0 || seen < ENOUGH {
+    if class.class.tier != Tier::Transaction || transaction > 0 || seen < ENOUGH {
         return None;
     }
     let after = class.class.after.iter().map(|class| &*settings.class(class).class.name);

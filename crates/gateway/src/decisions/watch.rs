@@ -226,7 +226,7 @@ fn record(watch: &mut Watch, entry: &request_log::Entry, shared: &Shared, settin
                 .config
                 .classes
                 .get(decided.class_id.index())
-                .is_none_or(|class| class.class.tier == Tier::Transact),
+                .is_none_or(|class| class.class.tier == Tier::Transaction),
             is_good: answered && entry.status.is_some_and(|status| status.as_u16() < 400),
         },
     );

@@ -14,7 +14,7 @@ fn shop(upstream: &Upstream) -> Setup {
         .limit(1)
         .set("scheduler.capacity", "1")
         .set("class.product", "{ match = ['GET /p/**'] }")
-        .set("class.pay", "{ match = ['POST /pay'], tier = 'transact', after = ['product'] }")
+        .set("class.pay", "{ match = ['POST /pay'], tier = 'transaction', after = ['product'] }")
 }
 
 fn visit(gateway: &Running, request: &str) -> Wire {
@@ -91,7 +91,7 @@ fn a_class_that_is_gone_has_proven_nothing() {
     let renamed = shop(&upstream)
         .unset("class.product")
         .set("class.item", "{ match = ['GET /p/**'] }")
-        .set("class.pay", "{ match = ['POST /pay'], tier = 'transact', after = ['item'] }");
+        .set("class.pay", "{ match = ['POST /pay'], tier = 'transaction', after = ['item'] }");
     assert!(!pushes_out(&start(&renamed, learned), &calls));
 }
 
@@ -141,7 +141,7 @@ fn what_sessions_did_and_showed_is_kept_while_the_signals_are_the_same() {
     let (upstream, calls) = Upstream::by_hand();
     let signals = |list: &str| {
         let shop = shop(&upstream).set("identify.signals", list);
-        shop.set("class.buy", "{ match = ['GET /buy'], tier = 'transact', earns = 1 }")
+        shop.set("class.buy", "{ match = ['GET /buy'], tier = 'transaction', earns = 1 }")
     };
     let shop = signals("['cookie:cart', 'cookie:mail=1']");
     let gateway = shop.start();
@@ -281,7 +281,7 @@ fn write_the_golden_files() {
     std::fs::create_dir_all(&to).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let setup = shop(&upstream)
-        .set("class.pay", "{ match = ['POST /pay'], tier = 'transact', after = ['product'] }")
+        .set("class.pay", "{ match = ['POST /pay'], tier = 'transaction', after = ['product'] }")
         .set("state.directory", &format!("'{}'", folder.path().display()));
     let found = r#"{"entries": [{"number": 1, "pattern": "/slow", "found": null, "since": "2026-01-01T00:00:00Z",
         "seen": "2100-01-01T00:00:00Z", "state": {"ruled": {"grants": {"at_once": 2, "queue": 10, "wait": "5s"},

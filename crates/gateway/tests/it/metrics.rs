@@ -18,7 +18,7 @@ fn a_running_gateway_says_what_the_table_of_metrics_has_and_nothing_else() {
     let gateway = serving(&upstream, &[&certified])
         .set("levels.names", "['high', 'low']")
         .set("levels.key_file", &format!("'{}'", keys.path().display()))
-        .set("class.pay", "{ match = ['POST /pay'], tier = 'transact', earns = 2 }")
+        .set("class.pay", "{ match = ['POST /pay'], tier = 'transaction', earns = 2 }")
         .set("class.page", "{ match = ['GET /p/**'], mode = 'observe' }")
         .start();
     gateway.get("/p/1");
@@ -35,14 +35,14 @@ fn tiers_and_the_bounds_of_the_limit_are_those_of_the_configuration_in_force() {
             .set("limit", &format!("{{ policy = 'slope', min = 3, max = {most} }}"))
             .set("class.pay", &format!("{{ match = ['POST /pay'], tier = '{tier}' }}"))
     };
-    let gateway = with("transact", "50").start();
-    assert_eq!(gateway.metric("bywash_class_info{class=\"pay\",tier=\"transact\"}"), 1.0);
-    assert_eq!(gateway.metric("bywash_class_info{class=\"other\",tier=\"browse\"}"), 1.0);
+    let gateway = with("transaction", "50").start();
+    assert_eq!(gateway.metric("bywash_class_info{class=\"pay\",tier=\"transaction\"}"), 1.0);
+    assert_eq!(gateway.metric("bywash_class_info{class=\"other\",tier=\"browsing\"}"), 1.0);
     assert_eq!(gateway.metric("bywash_limit_least"), 3.0);
     assert_eq!(gateway.metric("bywash_limit_most"), 50.0);
-    gateway.reload(&with("browse", "60")).unwrap();
-    assert_eq!(gateway.metric("bywash_class_info{class=\"pay\",tier=\"browse\"}"), 1.0);
-    assert!(!gateway.metrics().contains("tier=\"transact\""), "{}", gateway.metrics());
+    gateway.reload(&with("browsing", "60")).unwrap();
+    assert_eq!(gateway.metric("bywash_class_info{class=\"pay\",tier=\"browsing\"}"), 1.0);
+    assert!(!gateway.metrics().contains("tier=\"transaction\""), "{}", gateway.metrics());
     assert_eq!(gateway.metric("bywash_limit_most"), 60.0);
 }
 

@@ -109,7 +109,7 @@ fn damaged_requests_break_nothing() {
     });
     let gateway = Setup::before(&upstream)
         .limit(2)
-        .set("class.page", "{ match = ['GET /p/**'], tier = 'transact' }")
+        .set("class.page", "{ match = ['GET /p/**'], tier = 'transaction' }")
         .start();
     let chunked = "POST /c HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n\
                    3;x=y\r\nabc\r\n0\r\nX: y\r\n\r\n";

@@ -140,7 +140,10 @@ fn what_a_session_has_proven_outlives_it() {
             .set("scheduler.capacity", "1")
             .set(&format!("class.{first}"), "{ match = ['GET /first'] }")
             .set("class.product", "{ match = ['GET /p/**'] }")
-            .set("class.pay", "{ match = ['POST /pay'], tier = 'transact', after = ['product'] }")
+            .set(
+                "class.pay",
+                "{ match = ['POST /pay'], tier = 'transaction', after = ['product'] }",
+            )
     };
     let gateway = before("zebra").start();
     let visit = |request: &str| {

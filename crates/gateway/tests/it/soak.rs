@@ -130,7 +130,7 @@ fn run_clients(pages: &str, orders: &str) -> BTreeMap<String, u64> {
         .set("class.stay", &format!("{{ match = ['GET /stay/**'], mode = '{pages}' }}"))
         .set(
             "class.order",
-            &format!("{{ match = ['POST /stay/**'], tier = 'transact', mode = '{orders}' }}"),
+            &format!("{{ match = ['POST /stay/**'], tier = 'transaction', mode = '{orders}' }}"),
         )
         .start();
     let books = Books::default();

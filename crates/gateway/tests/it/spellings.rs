@@ -92,7 +92,7 @@ fn an_odd_spelling_has_the_shortest_time_of_its_readings_and_the_lowest_class() 
     let gateway = staged(&upstream)
         .set(
             "class.search",
-            "{ match = ['GET /search'], tier = 'transact', total_timeout = '300ms' }",
+            "{ match = ['GET /search'], tier = 'transaction', total_timeout = '300ms' }",
         )
         .start();
     let mut client = gateway.asks("//search");

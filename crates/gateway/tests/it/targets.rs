@@ -6,7 +6,7 @@ use crate::upstream::Upstream;
 fn gateway() -> (Upstream, Running) {
     let upstream = Upstream::echo();
     let gateway = Setup::before(&upstream)
-        .set("class.pay", "{ match = ['* /pay', 'GET /pay/**'], tier = 'transact' }")
+        .set("class.pay", "{ match = ['* /pay', 'GET /pay/**'], tier = 'transaction' }")
         .start();
     (upstream, gateway)
 }
@@ -127,7 +127,8 @@ fn a_parameter_a_host_and_a_field_tell_the_class() {
     let gateway = Setup::before(&upstream)
         .set(
             "class.pay",
-            "{ match = ['/index.php?route=checkout/*&...'], hosts = ['shop.test'], tier = 'transact' }",
+            "{ match = ['/index.php?route=checkout/*&...'], hosts = ['shop.test'], tier = \
+             'transaction' }",
         )
         .set("class.crawl", "{ match = ['/**'], headers = ['x-kind: crawler'] }")
         .start();

@@ -61,7 +61,10 @@ impl KeyFile {
             .set("scheduler.capacity", "1")
             .set("identify.token_keys", &self.path())
             .set("class.product", "{ match = ['GET /p/**'] }")
-            .set("class.pay", "{ match = ['POST /pay'], tier = 'transact', after = ['product'] }")
+            .set(
+                "class.pay",
+                "{ match = ['POST /pay'], tier = 'transaction', after = ['product'] }",
+            )
             .set("class.confirm", "{ match = ['GET /confirm'], earns = 40 }")
     }
 
@@ -167,7 +170,7 @@ fn a_token_is_given_when_the_path_has_grown_and_not_with_every_answer() {
 fn a_token_says_that_a_class_was_served_only_after_a_success_of_it() {
     let (upstream, calls) = Upstream::by_hand();
     let keys = KeyFile::new("success");
-    let login = "{ match = ['POST /login'], tier = 'transact', success = ['status 302'] }";
+    let login = "{ match = ['POST /login'], tier = 'transaction', success = ['status 302'] }";
     let gateway = keys.shop(&upstream).set("class.login", login).start();
     let mut client = gateway.client();
     let failed = visit(&mut client, &calls, "POST /login", "sid=hers", "");

@@ -75,7 +75,7 @@ fn a_wide_terminal_says_it_in_full() {
         line(&drawn, head);
     }
     assert!(
-        line(&drawn, "confirm").contains("transact")
+        line(&drawn, "confirm").contains("transaction")
             && line(&drawn, "confirm").contains("enforce 10%*")
     );
     assert!(line(&drawn, "search ").contains("██████████ 50"));

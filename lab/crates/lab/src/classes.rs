@@ -52,8 +52,8 @@ pub(crate) fn haproxy_conditions(scenario: &Scenario) -> Result<Vec<String>, Str
 
 fn add(text: &mut String, class: &Class, after: &[&str]) {
     let tier = match class.tier {
-        Tier::Transact => "transact",
-        Tier::Browse => "browse",
+        Tier::Transaction => "transaction",
+        Tier::Browsing => "browsing",
     };
     // Writing to a string cannot fail. A list of names has the same syntax in Rust and in TOML.
     let _ = writeln!(
@@ -80,9 +80,9 @@ fn path(class: &Class) -> &str {
 /// When there is none, or when one is not valid in every peer's configuration without escapes.
 pub(crate) fn checkout(scenario: &Scenario) -> Result<Vec<&str>, String> {
     let of = |tier| scenario.classes.iter().filter(move |class| class.tier == tier);
-    let mut steps: Vec<&Class> = of(Tier::Transact).collect();
+    let mut steps: Vec<&Class> = of(Tier::Transaction).collect();
     steps.sort_by(|a, b| b.utility.get().total_cmp(&a.utility.get()));
-    let looks: BTreeSet<&str> = of(Tier::Browse).map(path).collect();
+    let looks: BTreeSet<&str> = of(Tier::Browsing).map(path).collect();
     let mut paths: Vec<&str> = Vec::new();
     for step in steps.into_iter().map(path) {
         if !step.starts_with('/') || !step.chars().all(is_plain) {
@@ -101,7 +101,7 @@ pub(crate) fn checkout(scenario: &Scenario) -> Result<Vec<&str>, String> {
             paths.push(step);
         }
     }
-    if paths.is_empty() { Err("no class has tier = \"transact\"".into()) } else { Ok(paths) }
+    if paths.is_empty() { Err("no class has tier = \"transaction\"".into()) } else { Ok(paths) }
 }
 
 fn is_plain(c: char) -> bool {
@@ -134,14 +134,15 @@ mod tests {
         let mut scenario = peers();
         scenario.classes[7].path = "/browse?buy=1".into();
         assert!(checkout(&scenario).unwrap_err().contains("belongs to classes of both tiers"));
-        scenario.classes.iter_mut().for_each(|class| class.tier = Tier::Browse);
-        assert!(checkout(&scenario).unwrap_err().contains("transact"));
+        scenario.classes.iter_mut().for_each(|class| class.tier = Tier::Browsing);
+        assert!(checkout(&scenario).unwrap_err().contains("transaction"));
     }
 
     #[test]
     fn a_class_is_a_table_with_its_method_and_path() {
         let text = toml(&peers());
-        let search = "[class.search]\nmatch = [\"GET /search\"]\ntier = \"browse\"\nutility = 36\n";
+        let search =
+            "[class.search]\nmatch = [\"GET /search\"]\ntier = \"browsing\"\nutility = 36\n";
         assert!(text.contains(search), "{text}");
         assert!(text.contains("after = [\"payment\"]\nearns = 1\n"), "{text}");
         assert_eq!(text.matches("earns").count(), 1, "{text}");

@@ -50,8 +50,8 @@ pub(crate) fn cell(policy: &str, rho: f64, closes: Closes) -> ResultRow {
         recovery: None,
         response: TierResponses {
             all: cdf(1.0 + 8.0 * loss),
-            browse: cdf(1.0 + 10.0 * loss),
-            transact: cdf(1.0),
+            browsing: cdf(1.0 + 10.0 * loss),
+            transactions: cdf(1.0),
         },
         classes: ["home", "search", "confirm"].map(|name| class(name, loss)).into(),
         per_seed: Vec::new(),

@@ -155,7 +155,7 @@ mod tests {
         [[class]]
         name = "main"
         request = "GET /"
-        tier = "browse"
+        tier = "browsing"
         utility = 1
         service = { mean = "100ms", shape = "lognormal", cv = 2.0 }
         [session]

@@ -64,7 +64,7 @@ impl Class {
 #[serde(rename_all = "lowercase")]
 pub enum Tier {
     /// Part of a purchase.
-    Transact,
+    Transaction,
     /// All other requests.
-    Browse,
+    Browsing,
 }

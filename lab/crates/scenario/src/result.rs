@@ -155,10 +155,10 @@ pub struct TierResponses {
     pub all: EmpiricalCdf,
     /// Response times of browsing.
     #[serde(default, skip_serializing_if = "EmpiricalCdf::is_empty")]
-    pub browse: EmpiricalCdf,
+    pub browsing: EmpiricalCdf,
     /// Response times of transactions.
     #[serde(default, skip_serializing_if = "EmpiricalCdf::is_empty")]
-    pub transact: EmpiricalCdf,
+    pub transactions: EmpiricalCdf,
 }
 
 /// A cumulative distribution: times in milliseconds, and the share of completed requests that were

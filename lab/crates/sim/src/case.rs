@@ -95,8 +95,8 @@ pub(crate) fn engine_classes(scenario: &Scenario) -> Vec<Class> {
     let class = |class: &bywash_scenario::Class| Class {
         name: class.name.clone(),
         tier: match class.tier {
-            bywash_scenario::Tier::Transact => Tier::Transact,
-            bywash_scenario::Tier::Browse => Tier::Browse,
+            bywash_scenario::Tier::Transaction => Tier::Transaction,
+            bywash_scenario::Tier::Browsing => Tier::Browsing,
         },
         utility: class.utility,
         earns: class.earns,

@@ -91,7 +91,7 @@ mod tests {
     fn table(clients: u32) -> Correlations {
         let class = |name: &str, mean: &str| {
             format!(
-                "[[class]]\nname = '{name}'\nrequest = 'GET /'\ntier = 'browse'\nutility = 1\n\
+                "[[class]]\nname = '{name}'\nrequest = 'GET /'\ntier = 'browsing'\nutility = 1\n\
                  service = {{ mean = '{mean}', shape = 'constant' }}\n\
                  next = {{ light = 0.7, heavy = 0.2 }}\n"
             )

@@ -249,7 +249,7 @@ mod tests {
             [[class]]
             name = "all"
             request = "GET /"
-            tier = "browse"
+            tier = "browsing"
             utility = 1
             service = {{ mean = "1s", shape = "constant" }}
             [client]

@@ -98,7 +98,7 @@ mod tests {
     fn stations() -> Stations {
         let class = |name: &str, more: &str| {
             format!(
-                "[[class]]\nname = '{name}'\nrequest = 'GET /'\ntier = 'browse'\nutility = 1\n\
+                "[[class]]\nname = '{name}'\nrequest = 'GET /'\ntier = 'browsing'\nutility = 1\n\
                  service = {{ mean = '1s', shape = 'constant' }}\n{more}\n"
             )
         };

@@ -8,9 +8,9 @@
 //! engine, like the gateway's (`crates/gateway/src/driver/mod.rs`), for one process and tokio's time.
 //!
 //! **Classes.** The application names the class of each request, and the name is trusted. A request
-//! of a [`Tier::Transact`] class has the standing of a transaction whose session has walked there.
-//! A request of a [`Tier::Browse`] class has the standing of a new session's request. Utilities
-//! count where a queueing discipline uses them (`always-fifo`). Nothing is learned.
+//! of a [`Tier::Transaction`] class has the standing of a transaction whose session has walked
+//! there. A request of a [`Tier::Browsing`] class has the standing of a new session's request.
+//! Utilities count where a queueing discipline uses them (`always-fifo`). Nothing is learned.
 //!
 //! **States** of a seat (there is one for each request number):
 //!
@@ -237,7 +237,7 @@ impl Admission {
         let id = self.0.with(|core, now, wakers| {
             let id = core.take_seat();
             let mut request = Request::of(class);
-            if core.engine.classes()[class.index()].tier == Tier::Transact {
+            if core.engine.classes()[class.index()].tier == Tier::Transaction {
                 core.sessions += 1;
                 request.session = Some(SessionKey(core.sessions));
                 request.proven = ClassSet::NONE.with(class);

@@ -88,8 +88,8 @@ fn get(path: &str) -> Request<()> {
 
 fn one_slot(places: &str) -> AdmissionSettings {
     AdmissionSettings::new(1)
-        .class("buy", Tier::Transact, 5.0)
-        .class("page", Tier::Browse, 1.0)
+        .class("buy", Tier::Transaction, 5.0)
+        .class("page", Tier::Browsing, 1.0)
         .scheduler("session-first", &[("capacity", places), ("floor_share", "0")])
 }
 
@@ -219,8 +219,8 @@ fn settings_that_make_no_sense_are_refused() {
     let wrong = |settings: AdmissionSettings| Admission::new(&settings).unwrap_err();
     let none = AdmissionSettings::new(1);
     assert_eq!(wrong(none.clone()), AdmissionError::Classes);
-    let page = none.class("page", Tier::Browse, 1.0);
-    assert_eq!(wrong(page.clone().class("page", Tier::Browse, 1.0)), AdmissionError::Classes);
+    let page = none.class("page", Tier::Browsing, 1.0);
+    assert_eq!(wrong(page.clone().class("page", Tier::Browsing, 1.0)), AdmissionError::Classes);
     for scheduler in ["what", "lifo-pri"] {
         assert_eq!(
             wrong(page.clone().scheduler(scheduler, &[])),
@@ -231,7 +231,7 @@ fn settings_that_make_no_sense_are_refused() {
     assert_eq!(wrong(signal), AdmissionError::Scheduler("session-first".into()));
     let capacity = wrong(page.clone().scheduler("session-first", &[("capacity", "0")]));
     assert!(matches!(capacity, AdmissionError::Parameters(_)), "{capacity}");
-    let nobody = AdmissionSettings::new(0).class("page", Tier::Browse, 1.0);
+    let nobody = AdmissionSettings::new(0).class("page", Tier::Browsing, 1.0);
     assert_eq!(wrong(nobody), AdmissionError::Limit);
     let admission = Admission::new(&page).unwrap();
     assert!(AdmissionLayer::new(&admission, "page").is_ok());

@@ -121,7 +121,7 @@ impl HasField for FieldsOf<'_> {
 
 /// Returns the rule that applies to a request of this class. No rule applies to a transaction.
 fn rule(shared: &Shared, settings: &Settings, request: &Request, class: ClassId) -> Option<RuleId> {
-    let browses = settings.class(class).class.tier == Tier::Browse;
+    let browses = settings.class(class).class.tier == Tier::Browsing;
     shared.elephants.rule_of(request, &settings.config.classifier).filter(|_| browses)
 }
 

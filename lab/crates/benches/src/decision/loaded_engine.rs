@@ -41,7 +41,7 @@ fn classes(site: Site) -> Vec<Class> {
         queue: None,
         after: ClassSet::NONE,
     };
-    let two = [class("browse", Tier::Browse, 22.0), class("pay", Tier::Transact, 4_500.0)];
+    let two = [class("browse", Tier::Browsing, 22.0), class("pay", Tier::Transaction, 4_500.0)];
     let count = if site == Site::Small { two.len() } else { ClassSet::MOST };
     two.into_iter().cycle().take(count).collect()
 }
@@ -346,13 +346,13 @@ const fn spread(number: u64) -> u64 {
 fn engine(case: PolicyCase, waiting: u32, options: Options) -> Engine {
     let policy = catalog::find(case.policy).expect("the policy is in the catalogue");
     // The same mix as in `fill`: every fourth request is a transaction.
-    let transact = waiting / 4 + u32::from(waiting % 4 >= 2);
-    let [capacity, browse, transact] =
-        [waiting, waiting - transact, transact].map(|n| n.to_string());
+    let transactions = waiting / 4 + u32::from(waiting % 4 >= 2);
+    let [capacity, browsing, transactions] =
+        [waiting, waiting - transactions, transactions].map(|n| n.to_string());
     let wanted = [
         ("capacity", capacity.as_str()),
-        ("browse", &browse),
-        ("transact", &transact),
+        ("browsing_capacity", &browsing),
+        ("transaction_capacity", &transactions),
         ("principal_cap", "1000000"),
         ("patience", PATIENCE),
     ];

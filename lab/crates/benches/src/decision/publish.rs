@@ -117,7 +117,7 @@ fn with(count: usize) -> f64 {
 fn class(number: usize) -> Class {
     Class {
         name: format!("class-{number}"),
-        tier: if number.is_multiple_of(4) { Tier::Transact } else { Tier::Browse },
+        tier: if number.is_multiple_of(4) { Tier::Transaction } else { Tier::Browsing },
         utility: Utility::default(),
         earns: Utility::default(),
         stop: None,

@@ -304,7 +304,7 @@ fn classes<'c>(
     let browsing = name == "browsing";
     let wanted = |(class, row): (&bywash_scenario::Class, &'c ClassRow)| {
         let named = || name.split(" + ").any(|one| one == class.name);
-        let mine = if browsing { class.tier == Tier::Browse } else { named() };
+        let mine = if browsing { class.tier == Tier::Browsing } else { named() };
         mine.then_some(row)
     };
     let found: Vec<&ClassRow> =

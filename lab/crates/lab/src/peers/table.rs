@@ -24,8 +24,8 @@ pub(super) struct Row {
     /// The standard error over the seeds of the share of possible orders.
     error: Option<f64>,
     /// The 99th percentile in milliseconds, as in the next field.
-    p99_transact: Option<f64>,
-    p99_browse: Option<f64>,
+    p99_transactions: Option<f64>,
+    p99_browsing: Option<f64>,
     pub(super) invalid: Option<String>,
 }
 
@@ -45,8 +45,8 @@ impl Row {
             peer,
             rows: played.iter().map(|played| played.rows).sum(),
             error: standard_error(&shares),
-            p99_transact: cell.response.transact.quantile_ms(0.99),
-            p99_browse: cell.response.browse.quantile_ms(0.99),
+            p99_transactions: cell.response.transactions.quantile_ms(0.99),
+            p99_browsing: cell.response.browsing.quantile_ms(0.99),
             invalid: played.iter().find_map(|played| played.invalid.clone()),
             cell,
         }
@@ -68,8 +68,8 @@ impl Row {
             self.of_the_possible(),
             percent(self.cell.useful_work),
             self.cell.wasted_work.map_or("–".into(), percent),
-            millis(self.p99_transact),
-            millis(self.p99_browse),
+            millis(self.p99_transactions),
+            millis(self.p99_browsing),
             share(completed),
             share(dropped),
             share(timed_out),
@@ -112,8 +112,8 @@ impl Comparison<'_> {
             "of the possible %",
             "useful work %",
             "wasted work %",
-            "p99 transact ms",
-            "p99 browse ms",
+            "p99 transactions ms",
+            "p99 browsing ms",
             "answered %",
             "refused %",
             "timed out %",
@@ -133,8 +133,8 @@ impl Comparison<'_> {
         {
             cell["orders_in_database"] = row.rows.into();
             cell["orders_error"] = row.error.into();
-            cell["p99_transact_ms"] = row.p99_transact.into();
-            cell["p99_browse_ms"] = row.p99_browse.into();
+            cell["p99_transactions_ms"] = row.p99_transactions.into();
+            cell["p99_browsing_ms"] = row.p99_browsing.into();
             cell["invalid"] = row.invalid.clone().into();
         }
         let peer =

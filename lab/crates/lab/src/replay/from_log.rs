@@ -31,8 +31,8 @@ pub(super) fn scenario(
         form: String::new(),
         status: None,
         tier: match class.class.tier {
-            EngineTier::Transact => Tier::Transact,
-            EngineTier::Browse => Tier::Browse,
+            EngineTier::Transaction => Tier::Transaction,
+            EngineTier::Browsing => Tier::Browsing,
         },
         utility: class.class.utility,
         queue: class.class.queue,

@@ -304,7 +304,7 @@ mod tests {
 
     const CONFIG: &str = "version = 1\nupstream.server = 'http://127.0.0.1:1'\n\
         upstream.limit = 2\n[class.look]\nmatch = ['GET /look']\n\
-        [class.buy]\nmatch = ['POST /buy']\ntier = 'transact'\nutility = 9\nearns = 20\n\
+        [class.buy]\nmatch = ['POST /buy']\ntier = 'transaction'\nutility = 9\nearns = 20\n\
         patience = '3s'\n[class.rare]\nmatch = ['GET /rare']\n";
 
     fn config() -> Config {

@@ -15,14 +15,14 @@ const TWO_STEPS: &str = r#"
     [[class]]
     name = "main"
     request = "GET /"
-    tier = "browse"
+    tier = "browsing"
     utility = 1
     service = { mean = "6ms", shape = "constant" }
     next = { buy = 1.0 }
     [[class]]
     name = "buy"
     request = "POST /buy"
-    tier = "transact"
+    tier = "transaction"
     utility = 100
     service = { mean = "4ms", shape = "constant" }
     [session]

@@ -43,8 +43,8 @@ type Tier = (&'static str, fn(&TierResponses) -> &EmpiricalCdf);
 
 const TIERS: [Tier; 3] = [
     ("all requests", |response| &response.all),
-    ("transactions", |response| &response.transact),
-    ("browsing", |response| &response.browse),
+    ("transactions", |response| &response.transactions),
+    ("browsing", |response| &response.browsing),
 ];
 
 /// Returns a figure for each level of load and visibility of closes, with a line for each policy.

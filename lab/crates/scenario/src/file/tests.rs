@@ -14,14 +14,14 @@ pub(crate) const SMALL: &str = r#"
     [[class]]
     name = "main"
     request = "GET /"
-    tier = "browse"
+    tier = "browsing"
     utility = 1
     service = { mean = "100ms", shape = "exponential" }
     next = { main = 0.5, buy = 0.1 }
     [[class]]
     name = "buy"
     request = "POST /buy"
-    tier = "transact"
+    tier = "transaction"
     utility = 100
     after = ["main"]
     service = { mean = "50ms", shape = "constant" }

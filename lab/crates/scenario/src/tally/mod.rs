@@ -267,9 +267,9 @@ mod tests {
         assert_eq!((cell.timeline[0].completed, cell.timeline[0].useful_us), (4, 20_000_000));
         assert_eq!(cell.useful_error, Some(0.0), "both seeds did the same");
         // 120 ms is on the series, and 50 ms lies between two of its points.
-        assert_eq!(cell.response.browse.within(120.0), Some(1.0));
-        assert_eq!(cell.response.browse.within(100.0), Some(0.0));
-        assert_eq!(cell.response.transact.within(51.0), Some(1.0));
+        assert_eq!(cell.response.browsing.within(120.0), Some(1.0));
+        assert_eq!(cell.response.browsing.within(100.0), Some(0.0));
+        assert_eq!(cell.response.transactions.within(51.0), Some(1.0));
         assert_eq!(cell.response.all.within(75.0), Some(0.5));
     }
 

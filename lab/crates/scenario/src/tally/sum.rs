@@ -131,8 +131,8 @@ impl Tally {
             }
             sum.cdf()
         };
-        let [browse, transact] = [Tier::Browse, Tier::Transact].map(Some).map(of);
-        TierResponses { all: of(None), browse, transact }
+        let [browsing, transactions] = [Tier::Browsing, Tier::Transaction].map(Some).map(of);
+        TierResponses { all: of(None), browsing, transactions }
     }
 }
 

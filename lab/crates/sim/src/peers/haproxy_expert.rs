@@ -253,7 +253,7 @@ fn stranger(waiting: &Waiting) -> Option<AddressKey> {
 /// step.
 fn steps(classes: &[Class]) -> Vec<Option<u16>> {
     let mut checkout: Vec<usize> =
-        (0..classes.len()).filter(|class| classes[*class].tier == Tier::Transact).collect();
+        (0..classes.len()).filter(|class| classes[*class].tier == Tier::Transaction).collect();
     let utility = |class: &usize| classes[*class].utility.get();
     checkout.sort_by(|a, b| utility(b).total_cmp(&utility(a)));
     let mut steps = vec![None; classes.len()];

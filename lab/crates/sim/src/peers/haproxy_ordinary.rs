@@ -46,8 +46,8 @@ struct Ordinary {
 impl Rules for Ordinary {
     fn queue(&mut self, moment: &QueueView<'_>, id: RequestId) -> Option<(u16, i64)> {
         let class = match self.tiers[moment.waiting(id).class.index()] {
-            Tier::Transact => TRANSACT,
-            Tier::Browse => BROWSE,
+            Tier::Transaction => TRANSACT,
+            Tier::Browsing => BROWSE,
         };
         Some((class, 0))
     }

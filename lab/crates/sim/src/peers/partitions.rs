@@ -59,8 +59,8 @@ impl Partitions {
         let classes = (0..self.tiers.len()).filter(|class| self.tiers[*class] == tier);
         let waiting = classes.map(|class| moment.length_of(class)).sum();
         let share = match tier {
-            Tier::Transact => self.transact.get(),
-            Tier::Browse => 1.0 - self.transact.get(),
+            Tier::Transaction => self.transact.get(),
+            Tier::Browsing => 1.0 - self.transact.get(),
         };
         (waiting, (share * self.places as f64).ceil().max(1.0))
     }

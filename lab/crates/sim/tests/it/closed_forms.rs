@@ -43,7 +43,7 @@ impl System {
             [[class]]
             name = "all"
             request = "GET /"
-            tier = "browse"
+            tier = "browsing"
             utility = 1
             service = {{ mean = "1s", shape = "exponential" }}
             [session]

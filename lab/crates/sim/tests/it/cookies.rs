@@ -44,7 +44,7 @@ impl Scheduler for NobodyWithACookie {
 fn pages(patience: &str) -> Scenario {
     let page = |name, next| {
         format!(
-            "[[class]]\nname = \"{name}\"\nrequest = \"GET /\"\ntier = \"browse\"\nutility = 1\n\
+            "[[class]]\nname = \"{name}\"\nrequest = \"GET /\"\ntier = \"browsing\"\nutility = 1\n\
              service = {{ mean = \"1s\", shape = \"constant\" }}\nnext = {{ {next} }}\n"
         )
     };

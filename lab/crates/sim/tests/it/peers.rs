@@ -37,9 +37,9 @@ impl Server {
             after: ClassSet::NONE,
         };
         let classes = vec![
-            class("browse", Tier::Browse, 1.0),
-            class("buy", Tier::Transact, 10.0),
-            class("pay", Tier::Transact, 20.0),
+            class("browse", Tier::Browsing, 1.0),
+            class("buy", Tier::Transaction, 10.0),
+            class("pay", Tier::Transaction, 20.0),
         ];
         let scheduler = settings.scheduler(&classes);
         let options = Options { limit: limit.into(), ..Options::default() };

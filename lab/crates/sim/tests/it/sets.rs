@@ -9,7 +9,7 @@ use bywash_scenario::{Closes, ResultRow, Scenario};
 fn scenario(workers: u32, database: u32, sets: &str) -> Scenario {
     let class = |name: &str, more: &str| {
         format!(
-            "[[class]]\nname = '{name}'\nrequest = 'GET /{name}'\ntier = 'browse'\nutility = 1\n\
+            "[[class]]\nname = '{name}'\nrequest = 'GET /{name}'\ntier = 'browsing'\nutility = 1\n\
              service = {{ mean = '500ms', shape = 'exponential' }}\n{more}\nnext = {{ search = 0.95 }}\n"
         )
     };

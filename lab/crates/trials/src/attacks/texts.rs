@@ -74,8 +74,8 @@ access = "{dir}/access.log"
         text.push_str("[health]\npath = \"/healthz\"\n");
     }
     if let Some(sessions) = setup.sessions {
-        let classes = "[class.login]\nmatch = [\"POST /login\"]\ntier = \"transact\"\n[class.pay]\n\
-                       match = [\"POST /pay\"]\ntier = \"transact\"\nafter = [\"login\"]\n";
+        let classes = "[class.login]\nmatch = [\"POST /login\"]\ntier = \"transaction\"\n[class.pay]\n\
+                       match = [\"POST /pay\"]\ntier = \"transaction\"\nafter = [\"login\"]\n";
         let _ =
             write!(text, "[identify]\nsession = \"cookie:sid\"\nsessions = {sessions}\n{classes}");
     }

@@ -54,7 +54,7 @@ const KIND: Label =
 pub(crate) const USEFUL: &str = "useful";
 pub(crate) const WASTED: &str = "wasted";
 const TIER: Label = label("tier", "the tier of the class", || TIERS.map(Tier::name).into());
-const TIERS: [Tier; 2] = [Tier::Transact, Tier::Browse];
+const TIERS: [Tier; 2] = [Tier::Transaction, Tier::Browsing];
 
 pub(crate) static REQUESTS: Metric = Metric {
     name: "bywash_requests",
@@ -152,9 +152,9 @@ pub(crate) static QUEUE_WAIT_SECONDS: Metric = Metric {
     labels: &[CLASS],
     help: "Time from arrival to the start of service, or to the end of a request that never ran",
     remedy: Do(
-        "If an important class waits long, check that its tier is `transact`, that it has `after`, \
-         and that its session is known. If all classes wait long, a shorter `queue.max_wait` \
-         refuses sooner; only more capacity serves more.",
+        "If an important class waits long, check that its tier is `transaction`, that it has \
+         `after`, and that its session is known. If all classes wait long, a shorter \
+         `queue.max_wait` refuses sooner; only more capacity serves more.",
     ),
 };
 pub(crate) static SERVICE_SECONDS: Metric = Metric {
