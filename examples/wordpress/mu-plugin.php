@@ -4,7 +4,7 @@
  * Description: Ends queries of read-only pages when the visitor leaves. Reports orders' values.
  *
  * Install it as wp-content/mu-plugins/bywash.php. The first part is for db.php. The second part is
- * for WooCommerce and `earns_header = "Order-Total"`. */
+ * for WooCommerce and `revenue_header = "Order-Total"`. */
 
 defined('ABSPATH') || exit;
 

@@ -161,7 +161,7 @@ test('a kind that nobody found to be much is throttled from the list of all kind
     await page.evaluate(() => (location.hash = '#/elephants?tab=kinds&filter=checkout'));
     const orders = page.locator('main tbody tr', { hasText: '/checkout' }).filter({ hasText: 'some' });
     await orders.waitFor();
-    assert.equal(await orders.getByRole('button').count(), 0, 'what earns is not offered');
+    assert.equal(await orders.getByRole('button').count(), 0, 'transactions are not offered');
     assert.deepEqual(faults, []);
     await context.close();
 });

@@ -69,7 +69,7 @@ function columns(names, from, to, now) {
             shadow: Object.fromEntries(SHADOWS.map(one => [one, each(() => 0)])),
             useful_ms: each(at => Math.round(1200 * wave(at, of))),
             wasted_ms: each(at => Math.round(200 * wave(at, of))),
-            earned: each(at => Math.round(300 * wave(at, of))),
+            revenue: each(at => Math.round(300 * wave(at, of))),
             waiting: each(at => Math.round(3 * wave(at, of))),
             p50_ms: each(at => 20 + (at % 17) + 0.25),
             p99_ms: each(at => 200 + (at % 97) + 0.5),

@@ -92,7 +92,7 @@ tier = "transaction"
 [class.pay]
 match = ["* /checkout/**"]
 tier = "transaction"
-earns = 30
+revenue = 30
 
 [class.search]
 match = ["GET /search"]

@@ -7,7 +7,7 @@ import type { ClassColumns, Columns, OutcomeName, ShadowName } from './shapes';
 
 export type GaugeName = Exclude<keyof Columns, 'step_s' | 'classes'>;
 type AddedName =
-    OutcomeName | `shadow_${ShadowName}` | 'left_waiting' | 'useful_ms' | 'wasted_ms' | 'earned' | 'waiting';
+    OutcomeName | `shadow_${ShadowName}` | 'left_waiting' | 'useful_ms' | 'wasted_ms' | 'revenue' | 'waiting';
 type OtherName = 'p50_ms' | 'p99_ms' | 'may_run_ms';
 type ClassName = AddedName | OtherName;
 
@@ -43,7 +43,7 @@ const ADDED: readonly AddedName[] = [
     'left_waiting',
     'useful_ms',
     'wasted_ms',
-    'earned',
+    'revenue',
     'waiting',
 ];
 /** Columns that cannot be added up, and whose values may be unknown. */

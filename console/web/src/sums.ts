@@ -19,7 +19,7 @@ export interface Sums extends Outcomes {
     leftWaiting: number;
     usefulMs: number;
     wastedMs: number;
-    earned: number;
+    revenue: number;
 }
 
 export const WINDOWS = { '10s': 10, '60s': 60, '15m': 900, '24h': 86_400 } as const;
@@ -62,7 +62,7 @@ export function sums(rows: Rows, of: ClassRows | undefined, from: number, to = r
         leftWaiting: of?.sum('left_waiting', from, to) ?? 0,
         usefulMs: of?.sum('useful_ms', from, to) ?? 0,
         wastedMs: of?.sum('wasted_ms', from, to) ?? 0,
-        earned: of?.sum('earned', from, to) ?? 0,
+        revenue: of?.sum('revenue', from, to) ?? 0,
     };
 }
 

@@ -35,7 +35,7 @@ export function columns(numbers: number[], { classes = {}, ...given }: Given = {
                 left_waiting: list('left_waiting'),
                 useful_ms: list('useful_ms'),
                 wasted_ms: list('wasted_ms'),
-                earned: list('earned'),
+                revenue: list('revenue'),
                 waiting: list('waiting'),
                 p50_ms: lists.p50_ms ?? all(null),
                 p99_ms: lists.p99_ms ?? all(null),

@@ -210,8 +210,8 @@ fn one(class: &Proposed, advice: &Advice) -> String {
     }
     if class.role == Role::Order {
         text.push_str(
-            "# The average revenue of an order. Any number will do while only one class earns.\n\
-             earns = 1\n",
+            "# The average revenue of an order. Any number will do while only one class has revenue.\n\
+             revenue = 1\n",
         );
         text.push_str(&success(advice.order_answers));
     }

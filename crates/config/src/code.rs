@@ -107,13 +107,13 @@ codes! {
     BOUNDS = "E128", "The least number of slots is above the most.";
     START = "E130", "The initial number of slots is not between the least and the most.";
     UNREACHED = "W121", "A timeout is longer than the total, so it has no effect.";
-    EARNS_NOTHING = "W122",
-        "A key about successes has no effect: a success earns nothing and proves nothing.";
+    NO_REVENUE = "W122",
+        "A key about successes has no effect: a success has no revenue and proves nothing.";
     NO_TOKEN_KEYS = "E123", "The token is the session, and there are no keys to sign it.";
     TOKEN_UNUSED = "W124", "There are keys for tokens, and no sessions.";
     NEVER_RETURNING = "W125",
-        "No client can show the signal `returning`: there are no tokens, or no class earns.";
-    LEARNS_NOTHING = "W129", "The policy ranks by worth, and no class earns anything.";
+        "No client can show the signal `returning`: there are no tokens, or no class has revenue.";
+    LEARNS_NOTHING = "W129", "The policy ranks by worth, and no class has revenue.";
     RUN_BOUNDS = "E131", "The least running time of a class is above the most.";
     NOT_SAFE = "W132", "The class is not safe to stop, so its running times have no effect.";
     WATERMARKS = "E133", "The low watermark of loss is above the high one.";

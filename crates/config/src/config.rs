@@ -206,7 +206,7 @@ pub struct ClassConfig {
     /// The service level of its requests, if it has one.
     pub level: Option<Level>,
     /// Only answers with this field count as successes. Its value is the revenue of the success.
-    pub earns_header: Option<String>,
+    pub revenue_header: Option<String>,
     /// The conditions on which an answer counts as a success.
     pub success: Success,
     /// The most bytes of a request's body.

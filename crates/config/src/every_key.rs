@@ -59,8 +59,8 @@ impl TestedKey {
         Config::parse(&self.file(lines), "test").expect_err(lines)
     }
 
-    /// Returns the only error of a file with this value. (`value-index` also warns that nothing
-    /// earns.)
+    /// Returns the only error of a file with this value. (`value-index` also warns that no class
+    /// has revenue.)
     fn problem_of(&self, value: &str) -> Problem {
         let problems = self.problems(&format!("{} = {value}\n", self.key.name));
         let errors = problems.iter().filter(|problem| problem.severity == Severity::Error);

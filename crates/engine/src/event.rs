@@ -78,7 +78,7 @@ pub enum Event {
         /// The signals that the request showed.
         signals: Signals,
         /// The revenue that the application reported for the answer; usually zero.
-        earned: Utility,
+        revenue: Utility,
         /// Whether the answer was sent while the client still waited. A later answer was work done
         /// and proves a path, but it says nothing about what visitors do next.
         in_time: bool,
@@ -97,8 +97,8 @@ pub enum Event {
 impl Event {
     /// Creates the event that a session was served content of `class`, in time and without revenue.
     pub fn served(session: SessionKey, class: ClassId) -> Self {
-        let (signals, earned) = (Signals::NONE, Utility::default());
-        Self::Served { session, service: Service::content(class), signals, earned, in_time: true }
+        let (signals, revenue) = (Signals::NONE, Utility::default());
+        Self::Served { session, service: Service::content(class), signals, revenue, in_time: true }
     }
 }
 

@@ -131,7 +131,7 @@ pub struct Class {
     /// The utility of one request of the class.
     pub utility: Utility,
     /// The average revenue of a successful answer; zero if the class itself brings none.
-    pub earns: Utility,
+    pub revenue: Utility,
     /// The number of places in the class's queue, for schedulers with a queue per class. `None`
     /// means the policy's default.
     pub queue: Option<u32>,

@@ -69,7 +69,7 @@ fn classes() -> Vec<Class> {
         name: format!("class {i}"),
         tier: if i < 4 { Tier::Browsing } else { Tier::Transaction },
         utility: Utility::new(f64::from(i) + 1.0),
-        earns: Utility::default(),
+        revenue: Utility::default(),
         // Every second class can be stopped, soon enough that some requests are.
         stop: i.is_multiple_of(2).then_some(Bounds { min: Span::ZERO, max: Span::from_millis(20) }),
         pinned: None,

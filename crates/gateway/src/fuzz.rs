@@ -37,7 +37,7 @@ pub fn learned(bytes: &[u8]) {
     assert!(next.driver.status().mean_service <= first.driver.status().mean_service);
 
     // The learned state does not get in the way of requests.
-    let (session, earned) = (SessionKey(1), Utility::new(1.0));
+    let (session, revenue) = (SessionKey(1), Utility::new(1.0));
     let request = |class| Request {
         session: Some(session),
         address: Some(AddressKey(1)),
@@ -47,7 +47,7 @@ pub fn learned(bytes: &[u8]) {
     for ticket in tickets {
         let _ = (next.driver.on_timer(), next.driver.status());
         let answer = AnswerKind::Content;
-        let progress = Progress { session, answer, earned, succeeded: true, in_time: true };
+        let progress = Progress { session, answer, revenue, succeeded: true, in_time: true };
         ticket.answered(Some(progress), End::ANSWERED);
     }
     assert_eq!(next.driver.status().running, 0);

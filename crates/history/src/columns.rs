@@ -60,8 +60,8 @@ pub struct ClassColumns {
     pub useful_ms: Vec<u32>,
     /// The service time of all other requests.
     pub wasted_ms: Vec<u32>,
-    /// The revenue of responses, by `earns`.
-    pub earned: Vec<f32>,
+    /// The revenue of responses, by the `revenue` of classes.
+    pub revenue: Vec<f32>,
     /// The number of requests that waited at the end of the row.
     pub waiting: Vec<u32>,
     /// How long a request might run; `null` if its requests were never stopped.
@@ -247,7 +247,7 @@ impl ClassColumns {
         self.left_waiting.push(row.left_waiting);
         self.useful_ms.push(row.useful);
         self.wasted_ms.push(row.wasted);
-        self.earned.push(row.earned);
+        self.revenue.push(row.revenue);
         self.waiting.push(row.waiting);
         self.may_run_ms.push((row.may_run > 0).then_some(row.may_run));
         self.p50_ms.push(row.p50);
@@ -258,7 +258,7 @@ impl ClassColumns {
         let mut row = ClassRow {
             useful: *self.useful_ms.get(at)?,
             wasted: *self.wasted_ms.get(at)?,
-            earned: *self.earned.get(at)?,
+            revenue: *self.revenue.get(at)?,
             waiting: *self.waiting.get(at)?,
             // Columns that an earlier version stored have neither.
             left_waiting: self.left_waiting.get(at).copied().unwrap_or(0),

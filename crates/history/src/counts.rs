@@ -47,7 +47,7 @@ pub struct ClassCounts {
     /// The service time of all other requests, in milliseconds.
     pub wasted: u64,
     /// The revenue of responses.
-    pub earned: f64,
+    pub revenue: f64,
     /// The response times of requests that got their response.
     pub latencies: Latencies,
     /// The number of requests that wait now.
@@ -68,7 +68,7 @@ impl ClassCounts {
             left_waiting: self.left_waiting.saturating_sub(before.left_waiting),
             useful: self.useful.saturating_sub(before.useful),
             wasted: self.wasted.saturating_sub(before.wasted),
-            earned: self.earned - before.earned,
+            revenue: self.revenue - before.revenue,
             latencies: self.latencies.since(&before.latencies),
             waiting: self.waiting,
             may_run: self.may_run,

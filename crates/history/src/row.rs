@@ -25,7 +25,7 @@ pub(crate) struct ClassRow {
     pub(crate) left_waiting: u32,
     pub(crate) useful: u32,
     pub(crate) wasted: u32,
-    pub(crate) earned: f32,
+    pub(crate) revenue: f32,
     pub(crate) waiting: u32,
     /// How long a request may run, in milliseconds; zero if there is no such limit.
     pub(crate) may_run: u32,
@@ -46,7 +46,7 @@ impl ClassRow {
             left_waiting: narrow(since.left_waiting),
             useful: narrow(since.useful),
             wasted: narrow(since.wasted),
-            earned: since.earned as f32,
+            revenue: since.revenue as f32,
             waiting: since.waiting,
             may_run: 0,
             p50: since.latencies.percentile(0.5),

@@ -43,7 +43,7 @@ fn class(name: &str) -> ClassCounts {
         left_waiting: 0,
         useful: 0,
         wasted: 0,
-        earned: 0.0,
+        revenue: 0.0,
         latencies: Latencies::default(),
         waiting: 0,
         may_run: None,

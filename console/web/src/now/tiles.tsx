@@ -24,11 +24,11 @@ export function Tiles({ status }: { status: Status | undefined }) {
         <div class="tiles">
             <Tile
                 {...FIRST[first.is]}
-                value={first.is === 'earned' ? number(minute.earned * per) : count(first.count * per)}
+                value={first.is === 'revenue' ? number(minute.revenue * per) : count(first.count * per)}
                 unit="/min"
                 window="last 60 s"
                 beside={
-                    first.is === 'earned' && first.isTransaction
+                    first.is === 'revenue' && first.isTransaction
                         ? `${count(first.count * per)} transactions /min`
                         : undefined
                 }
@@ -94,9 +94,9 @@ const POINT = 15;
  * tier; otherwise all answers.
  */
 const FIRST = {
-    earned: {
+    revenue: {
         name: 'Revenue',
-        means: 'The revenue of answers, by the `earns` of classes in the configuration, and the number of requests of tier transaction that were answered in time.',
+        means: 'The revenue of answers, by the `revenue` of classes in the configuration, and the number of requests of tier transaction that were answered in time.',
     },
     transactions: { name: 'Transactions', means: 'Requests of tier transaction that were answered in time.' },
     answers: { name: 'Served', means: 'Requests that were answered in time. No class has the tier transaction.' },
@@ -106,8 +106,8 @@ function firstOf(status: Status | undefined) {
     const all = rows.classNames();
     const transactions = new Set(status?.classes.filter(one => one.tier === 'transaction').map(one => one.name));
     const isTransaction = transactions.size > 0;
-    const hasEarned = rows.total.column('earned').some(earned => earned > 0);
-    const is: keyof typeof FIRST = hasEarned ? 'earned' : isTransaction ? 'transactions' : 'answers';
+    const hasRevenue = rows.total.column('revenue').some(revenue => revenue > 0);
+    const is: keyof typeof FIRST = hasRevenue ? 'revenue' : isTransaction ? 'transactions' : 'answers';
     return { is, isTransaction, names: isTransaction ? all.filter(name => transactions.has(name)) : all };
 }
 
@@ -135,8 +135,8 @@ function measured(status: Status | undefined) {
         left: shareOf(minute, ['orphaned']),
         courses: {
             first: buckets(rows.length, POINT, at =>
-                is === 'earned'
-                    ? (total.column('earned')[at] ?? 0)
+                is === 'revenue'
+                    ? (total.column('revenue')[at] ?? 0)
                     : served.reduce((sum, list) => sum + (list[at] ?? 0), 0),
             ),
             useful: buckets(

@@ -227,7 +227,7 @@ fn class(role: Role, proposed: &[Proposed]) -> Class {
         service: Distribution::Constant(Span::from_millis(1)).into(),
         shift: None,
         stop: None,
-        earns: Utility::new(1.0),
+        revenue: Utility::new(1.0),
         pinned: None,
         station: None,
         parallel: bywash_scenario::Parallel::default(),

@@ -101,7 +101,7 @@ fn a_form_that_is_shown_again_is_not_an_order() {
     let is_page = |statuses: &RangeInclusive<u16>| statuses.contains(&200);
     for (name, preset) in PRESETS {
         let config = parsed(name, &file(preset, "http://127.0.0.1:3000", None));
-        for class in config.classes.iter().filter(|class| class.class.earns.get() > 0.0) {
+        for class in config.classes.iter().filter(|class| class.class.revenue.get() > 0.0) {
             let changes =
                 |pattern: &String| !pattern.starts_with('/') && !pattern.starts_with("GET ");
             let statuses = &class.success.statuses;
@@ -115,7 +115,7 @@ fn a_form_that_is_shown_again_is_not_an_order() {
 fn what_a_preset_offers_in_comments_is_right() {
     for (name, preset) in PRESETS {
         let toml = file(preset, "http://127.0.0.1:3000", None);
-        let keys = ["safe = ", "earns = ", "earns_header = ", "success = "];
+        let keys = ["safe = ", "revenue = ", "revenue_header = ", "success = "];
         let offered =
             keys.iter().fold(toml.clone(), |toml, key| toml.replace(&format!("# {key}"), key));
         assert_ne!(offered, toml, "{name} offers something");

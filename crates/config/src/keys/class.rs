@@ -21,8 +21,8 @@ pub(crate) static CLASS: Section = Section {
         HEADERS,
         TIER,
         UTILITY,
-        EARNS,
-        EARNS_HEADER,
+        REVENUE,
+        REVENUE_HEADER,
         SUCCESS,
         PIN,
         PLACES,
@@ -100,20 +100,21 @@ pub(crate) const UTILITY: Key = Key::new(
 );
 /// More than any order is worth. Sums of values up to this stay finite.
 const MONEY: f64 = 1e12;
-pub(crate) const EARNS: Key = Key::new(
-    "earns",
+pub(crate) const REVENUE: Key = Key::new(
+    "revenue",
     Kind::Number { min: 0.0, max: MONEY },
     "0",
     "The revenue that a success of this class brings on average, for example the value of an \
      order. A success is 2xx, or 3xx if the method changes something (POST). Choose an answer \
      that only an order gets.",
 );
-pub(crate) const EARNS_HEADER: Key = Key::optional(
-    "earns_header",
+pub(crate) const REVENUE_HEADER: Key = Key::optional(
+    "revenue_header",
     Kind::Text { takes: "the name of a header field", regex: super::TOKEN },
     "Order-Total",
     "Only answers with this header field count as successes. Its value, digits and a point, is \
-     the revenue, at most 100 times `earns`. The gateway does not pass the field on to the client.",
+     the revenue, at most 100 times `revenue`. The gateway does not pass the field on to the \
+     client.",
 );
 pub(crate) const SUCCESS: Key = Key::optional(
     "success",
@@ -125,7 +126,7 @@ pub(crate) const SUCCESS: Key = Key::optional(
         alone: false,
     },
     "json result: success",
-    "The conditions on which an answer counts as a success, for `earns` and for the `after` of \
+    "The conditions on which an answer counts as a success, for `revenue` and for the `after` of \
      other classes: one of the given statuses (status 302, status 2xx), and all other conditions. \
      These are header NAME, header NAME: VALUE, and json NAME: VALUE (json a.b: 1 for a field \
      inside another). A * before or after VALUE stands for any text. The gateway compares the path \
@@ -137,7 +138,7 @@ pub(crate) const PIN: Key = Key::optional(
     "pin",
     Kind::Number { min: 0.0, max: MONEY },
     "50",
-    "The worth of a session at this class, in place of the learned one; in the unit of `earns`.",
+    "The worth of a session at this class, in place of the learned one; in the unit of `revenue`.",
 );
 pub(crate) const PLACES: Key = Key::optional(
     "queue",

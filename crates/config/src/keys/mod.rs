@@ -180,7 +180,7 @@ pub(crate) const SKIP_FILES: Key = Key::new(
 pub(crate) static LEARN: Section = Section {
     name: "learn",
     about: "The worth of requests, learned from what sessions do and from the revenue of answers \
-            (see `earns`). The policy value-index ranks by it, and `bywash sessions` shows it.",
+            (see `revenue`). The policy value-index ranks by it, and `bywash sessions` shows it.",
     keys: &[HALF_LIFE, DRIFT, ORDERS],
 };
 pub(crate) const HALF_LIFE: Key = Key::new(

@@ -142,7 +142,7 @@ fn resolve(
             name: draft.name.clone(),
             tier: values.of(&keys::TIER).word(),
             utility: Utility::new(values.of(&keys::UTILITY).number()),
-            earns: Utility::new(values.of(&keys::EARNS).number()),
+            revenue: Utility::new(values.of(&keys::REVENUE).number()),
             pinned: values.get(&keys::PIN).map(|pin| Utility::new(pin.number())),
             stop: terminate::bounds(&draft.name, values, report),
             queue: values.get(&keys::PLACES).map(|places| places.whole() as u32),
@@ -153,7 +153,7 @@ fn resolve(
         percent: values.of(&keys::PERCENT).whole() as u8,
         patience: values.get(&keys::PATIENCE).map(Value::span),
         level: level(draft, file.names, report),
-        earns_header: earns_header(draft, report),
+        revenue_header: revenue_header(draft, report),
         success: success(draft, drafts, mode, report),
         max_body_bytes: values
             .get(&keys::CLASS_MAX_BODY_BYTES)
@@ -188,22 +188,22 @@ fn level(draft: &Draft, names: &Names, report: &mut Report) -> Option<Level> {
 }
 
 /// Returns the field that carries the revenue of an answer.
-fn earns_header(draft: &Draft, report: &mut Report) -> Option<String> {
-    let (value, at) = draft.values.given(&keys::EARNS_HEADER)?;
-    let path = format!("class.{}.earns_header", shown(&draft.name));
+fn revenue_header(draft: &Draft, report: &mut Report) -> Option<String> {
+    let (value, at) = draft.values.given(&keys::REVENUE_HEADER)?;
+    let path = format!("class.{}.revenue_header", shown(&draft.name));
     let name = fields::taken_away(&path, value.text(), at.clone(), report);
-    if earns_nothing(draft) {
-        let message = format!("`{path}` is limited to 100 times `earns`, which is 0");
-        let help = "set `earns` to the average revenue of a success".to_string();
-        report.add(Finding::new(&code::EARNS_NOTHING, at, message).help(help));
+    if has_no_revenue(draft) {
+        let message = format!("`{path}` is limited to 100 times `revenue`, which is 0");
+        let help = "set `revenue` to the average revenue of a success".to_string();
+        report.add(Finding::new(&code::NO_REVENUE, at, message).help(help));
     }
     name
 }
 
 /// Returns whether a success of the class brings no revenue.
-fn earns_nothing(draft: &Draft) -> bool {
-    let earns = draft.values.of(&keys::EARNS).number();
-    earns <= 0.0 && !draft.values.refused(&keys::EARNS)
+fn has_no_revenue(draft: &Draft) -> bool {
+    let revenue = draft.values.of(&keys::REVENUE).number();
+    revenue <= 0.0 && !draft.values.refused(&keys::REVENUE)
 }
 
 /// Returns whether another class names this one in its `after`.
@@ -240,15 +240,15 @@ fn success(draft: &Draft, drafts: &[Draft], mode: Mode, report: &mut Report) -> 
             .to_string();
         report.add(Finding::new(&code::JSON_OBSERVED, at.clone(), message).help(help));
     }
-    if earns_nothing(draft) && !is_required(draft, drafts) {
+    if has_no_revenue(draft) && !is_required(draft, drafts) {
         let message = format!(
-            "`{path}` has no effect: the class earns nothing, and no other class names it in \
+            "`{path}` has no effect: the class has no revenue, and no other class names it in \
              `after`"
         );
-        let help = "set `earns` to the average revenue of a success, or name the class in the \
+        let help = "set `revenue` to the average revenue of a success, or name the class in the \
                     `after` of another"
             .to_string();
-        report.add(Finding::new(&code::EARNS_NOTHING, at, message).help(help));
+        report.add(Finding::new(&code::NO_REVENUE, at, message).help(help));
     }
     success
 }

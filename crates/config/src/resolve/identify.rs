@@ -159,12 +159,12 @@ fn check_returning(
     if !identify.signals.contains(&Signal::Returning) || values.refused(&keys::TOKEN_KEYS) {
         return;
     }
-    let earns = classes.iter().any(|class| class.class.earns > Utility::default());
-    let help = match (values.given(&keys::TOKEN_KEYS), earns) {
+    let has_revenue = classes.iter().any(|class| class.class.revenue > Utility::default());
+    let help = match (values.given(&keys::TOKEN_KEYS), has_revenue) {
         (None, _) => {
             format!("write {}, a file that `bywash token-keys` makes", keys::TOKEN_KEYS.line())
         }
-        (Some(_), false) => "set `earns` of the class that is an order".to_string(),
+        (Some(_), false) => "set `revenue` of the class that is an order".to_string(),
         (Some(_), true) => return,
     };
     let message = "no client can show the signal `returning`, which a token from an earlier order \

@@ -17,19 +17,18 @@ pub(super) fn settings(
 ) -> Settings {
     let chosen = policy::chosen(document, &keys::SCHEDULER, &POLICIES, report);
     check_thresholds(&chosen, report);
-    check_earnings(&chosen, classes, report);
+    check_revenue(&chosen, classes, report);
     chosen.settings
 }
 
-/// Warns of a learning policy where no class earns anything, because nothing can then be learned.
-fn check_earnings(chosen: &Chosen<Schedulers>, classes: &[ClassConfig], report: &mut Report) {
-    let earns = |class: &ClassConfig| class.class.earns > Utility::default();
-    if chosen.settings.name() != "value-index" || classes.iter().any(earns) {
+/// Warns of a learning policy where no class has revenue, because nothing can then be learned.
+fn check_revenue(chosen: &Chosen<Schedulers>, classes: &[ClassConfig], report: &mut Report) {
+    let has_revenue = |class: &ClassConfig| class.class.revenue > Utility::default();
+    if chosen.settings.name() != "value-index" || classes.iter().any(has_revenue) {
         return;
     }
-    let message = "`value-index` ranks by the learned worth of requests, and no class earns \
-                   anything";
-    let help = "set `earns` of the class that is an order; until then `value-index` ranks as \
+    let message = "`value-index` ranks by the learned worth of requests, and no class has revenue";
+    let help = "set `revenue` of the class that is an order; until then `value-index` ranks as \
                 `session-first`";
     let finding = Finding::new(&code::LEARNS_NOTHING, chosen.values.table(), message.to_string());
     report.add(finding.help(help.to_string()));

@@ -302,8 +302,8 @@ fn nothing_is_learned_of_worth_where_nothing_is_earned() {
     };
     let problems = with_class("value-index", "pin = 3\n");
     assert_eq!((only(&problems).code, only(&problems).column), ("W129", 2), "{problems}");
-    assert!(help(only(&problems)).contains("`earns`"), "{problems}");
-    assert!(with_class("value-index", "earns = 1\n").is_empty());
+    assert!(help(only(&problems)).contains("`revenue`"), "{problems}");
+    assert!(with_class("value-index", "revenue = 1\n").is_empty());
     assert!(with_class("session-first", "").is_empty());
 }
 
@@ -361,7 +361,7 @@ fn a_class_that_observes_does_not_see_json_in_compressed_answers() {
     let of = |mode: &str, success: &str| {
         let upstream = "upstream = { server = 'http://127.0.0.1:1', ignore_case = false }";
         let class =
-            format!("match = ['POST /a'], earns = 1, mode = {mode}, success = ['{success}']");
+            format!("match = ['POST /a'], revenue = 1, mode = {mode}, success = ['{success}']");
         let text = format!("version = 1\nmode = 'enforce'\n{upstream}\nclass.a = {{ {class} }}");
         let (_, warnings) = Config::parse(&text, "test").unwrap();
         warnings.iter().map(|one| one.code).collect::<Vec<_>>()
@@ -385,9 +385,9 @@ fn conditions_of_success_have_an_effect_where_a_success_earns_or_proves_somethin
         let (_, warnings) = Config::parse(&text, "test").unwrap();
         warnings.iter().map(|one| one.code).collect::<Vec<_>>()
     };
-    assert_eq!(of("earns = 0", "after = ['other']"), ["W122"]);
-    assert_eq!(of("earns = 1", "after = ['other']").len(), 0);
-    assert_eq!(of("earns = 0", "after = ['a']").len(), 0);
+    assert_eq!(of("revenue = 0", "after = ['other']"), ["W122"]);
+    assert_eq!(of("revenue = 1", "after = ['other']").len(), 0);
+    assert_eq!(of("revenue = 0", "after = ['a']").len(), 0);
 }
 
 #[test]

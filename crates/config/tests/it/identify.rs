@@ -48,7 +48,7 @@ fn right(identify: &str) -> Identify {
     read(identify, "").unwrap().0.identify
 }
 
-const ORDER: &str = "[class.order]\nmatch = [\"POST /order\"]\nearns = 40\nmode = \"enforce\"\n";
+const ORDER: &str = "[class.order]\nmatch = [\"POST /order\"]\nrevenue = 40\nmode = \"enforce\"\n";
 
 #[test]
 fn the_cookie_of_sessions_is_named_or_picked() {

@@ -44,7 +44,7 @@ pub fn lowest<'c>(set: ClassSet, class: impl Fn(ClassId) -> &'c Class) -> Option
         let transacts = |class: &Class| class.tier == Tier::Transaction;
         let tiers = transacts(a).cmp(&transacts(b));
         let worth = || a.utility.get().total_cmp(&b.utility.get());
-        tiers.then_with(worth).then_with(|| a.earns.get().total_cmp(&b.earns.get()))
+        tiers.then_with(worth).then_with(|| a.revenue.get().total_cmp(&b.revenue.get()))
     };
     set.iter().min_by(|a, b| order(class(*a), class(*b)))
 }

@@ -39,20 +39,20 @@ impl Engine {
 
     /// Notes that a session was served.
     pub(super) fn served(&mut self, now: Time, session: SessionKey, served: Served) {
-        let Served { service, signals, earned, in_time } = served;
+        let Served { service, signals, revenue, in_time } = served;
         if !self.sessions.served(now, session, service) || !in_time {
             return;
         }
         let class = service.class;
-        let page = Page { class, signals, earns: earned > Utility::default() };
+        let page = Page { class, signals, brings_revenue: revenue > Utility::default() };
         let step = self.sessions.steps(session, page);
         if let Some(position) = step.visit {
             self.learning.visited(position, step.new, step.signals);
         }
         // Only the first success of a class counts: a visitor who looks at their receipt again has
         // not ordered again.
-        if step.earns {
-            self.learning.earned(class, &step, earned.get());
+        if step.brings_revenue {
+            self.learning.add_revenue(class, &step, revenue.get());
             self.sessions.ordered(session);
         }
     }

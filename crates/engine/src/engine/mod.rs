@@ -115,8 +115,8 @@ impl Engine {
             Event::BodyComplete { id } => self.requests.finishes_body(id),
             Event::Finished { id, end } => self.finished(now, id, end),
             Event::Withdrawn { id } => self.withdrawn(now, id),
-            Event::Served { session, service, signals, earned, in_time } => {
-                self.served(now, session, Served { service, signals, earned, in_time });
+            Event::Served { session, service, signals, revenue, in_time } => {
+                self.served(now, session, Served { service, signals, revenue, in_time });
             }
             Event::Renamed { from, to } => self.sessions.renamed(from, to),
             Event::Read(reading) => self.scheduler.read(reading),
@@ -465,7 +465,7 @@ impl Engine {
 struct Served {
     service: Service,
     signals: Signals,
-    earned: Utility,
+    revenue: Utility,
     in_time: bool,
 }
 

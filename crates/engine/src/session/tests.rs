@@ -20,7 +20,7 @@ fn pay() -> Class {
         name: "pay".to_string(),
         tier: Tier::Transaction,
         utility: Utility::new(1.0),
-        earns: Utility::default(),
+        revenue: Utility::default(),
         stop: None,
         pinned: None,
         queue: None,

@@ -19,7 +19,7 @@ pub(super) struct Walk {
     /// The classes that the session has visited.
     seen: ClassSet,
     /// The classes whose revenue was counted for the session.
-    earned: ClassSet,
+    credited: ClassSet,
     /// Whether the session has made an order.
     ordered: bool,
 }
@@ -32,7 +32,7 @@ impl Walk {
         signals: Signals::NONE,
         entry: None,
         seen: ClassSet::NONE,
-        earned: ClassSet::NONE,
+        credited: ClassSet::NONE,
         ordered: false,
     };
     /// The number of pages of one session that count. Further pages, as robots request them, say
@@ -57,13 +57,13 @@ impl Walk {
     /// first order always counts, whatever else was fetched meanwhile, and however often the
     /// session has tried before.
     pub(super) fn steps(&mut self, page: Page) -> Step {
-        let Page { class, signals, earns } = page;
+        let Page { class, signals, brings_revenue } = page;
         let first = self.pages == 0;
         if first {
             (self.signals, self.entry) = (signals, Some(class));
         }
         let here = ClassSet::NONE.with(class);
-        let orders = earns && !self.earned.meets(here);
+        let orders = brings_revenue && !self.credited.meets(here);
         let goes_on = first || orders || self.requested.meets(here);
         let visit = (goes_on && self.pages < Self::PAGES).then_some(Position { class, first });
         if goes_on {
@@ -74,12 +74,12 @@ impl Walk {
         if new {
             self.seen = self.seen.union(here);
         }
-        let earns = orders && visit.is_some();
-        if earns {
-            self.earned = self.earned.union(here);
+        let brings_revenue = orders && visit.is_some();
+        if brings_revenue {
+            self.credited = self.credited.union(here);
         }
         let Self { signals, entry, seen, ordered, .. } = *self;
-        Step { visit, new, earns, signals, entry, seen, ordered }
+        Step { visit, new, brings_revenue, signals, entry, seen, ordered }
     }
 
     /// Notes that the session has made an order.
@@ -106,7 +106,7 @@ pub struct Page {
     /// The signals that the request showed.
     pub signals: Signals,
     /// Whether the page brings revenue.
-    pub earns: bool,
+    pub brings_revenue: bool,
 }
 
 #[cfg(test)]
@@ -119,7 +119,7 @@ mod tests {
     const CART: Signals = Signals::NONE.with(0);
 
     fn page(class: ClassId, signals: Signals) -> Page {
-        Page { class, signals, earns: false }
+        Page { class, signals, brings_revenue: false }
     }
 
     #[test]
@@ -161,22 +161,26 @@ mod tests {
         walk.asks(LOGIN);
         walk.asks(DETAILS);
         walk.steps(page(DETAILS, CART));
-        let order = Page { earns: true, ..page(LOGIN, CART) };
+        let order = Page { brings_revenue: true, ..page(LOGIN, CART) };
         let step = walk.steps(order);
         assert_eq!((step.visit, step.new), (Some(Position::later(LOGIN)), true));
-        assert!(step.earns);
+        assert!(step.brings_revenue);
         let again = walk.steps(order);
-        assert_eq!((again.visit, again.earns), (None, false), "the same answer twice is one order");
+        assert_eq!(
+            (again.visit, again.brings_revenue),
+            (None, false),
+            "the same answer twice is one order"
+        );
     }
 
     #[test]
     fn an_order_that_succeeds_at_the_second_attempt_earns_once() {
         let mut walk = Walk::UNKNOWN;
         walk.steps(page(MAIN, CART));
-        let attempt = |earns| {
+        let attempt = |brings_revenue| {
             walk.asks(LOGIN);
-            let step = walk.steps(Page { earns, ..page(LOGIN, CART) });
-            (step.new, step.earns)
+            let step = walk.steps(Page { brings_revenue, ..page(LOGIN, CART) });
+            (step.new, step.brings_revenue)
         };
         assert_eq!(
             [false, true, true].map(attempt),
@@ -222,6 +226,6 @@ mod tests {
             counted += u32::from(walk.steps(page(MAIN, CART)).visit.is_some());
         }
         assert_eq!(counted, u32::from(Walk::PAGES));
-        assert!(!walk.steps(Page { earns: true, ..page(LOGIN, CART) }).earns);
+        assert!(!walk.steps(Page { brings_revenue: true, ..page(LOGIN, CART) }).brings_revenue);
     }
 }

@@ -34,7 +34,7 @@ pub struct Step {
     pub new: bool,
     /// Whether the page counts and brings revenue, and no earlier page of its class has in this
     /// session.
-    pub earns: bool,
+    pub brings_revenue: bool,
     /// The signals that the session showed when it began.
     pub signals: Signals,
     /// The class that the session began with, if it is known.
@@ -55,9 +55,9 @@ pub struct Counts {
     /// The number of successful answers that brought revenue.
     pub orders: f64,
     /// The revenue of those answers.
-    pub earned: f64,
+    pub revenue: f64,
     /// The revenue of sessions that began with this class.
-    pub begun_earned: f64,
+    pub begun_revenue: f64,
     /// The number of sessions that came to this class, and their revenue from then on.
     pub reached: (f64, f64),
 }
@@ -72,13 +72,13 @@ pub struct Graph {
     next: Vec<f64>,
     /// The number of successful answers with revenue, by class, and that revenue.
     orders: Vec<f64>,
-    earned: Vec<f64>,
+    revenue: Vec<f64>,
     /// The later revenue of sessions, by the class that they began with.
-    begun_earned: Vec<f64>,
+    begun_revenue: Vec<f64>,
     /// The number of sessions that came to a class, each counted once, and their revenue from then
     /// on.
     reached: Vec<f64>,
-    reached_earned: Vec<f64>,
+    reached_revenue: Vec<f64>,
 }
 
 /// The prior weight, in orders, of the graph's prediction of a session's revenue. It weighs as much
@@ -102,10 +102,10 @@ impl Graph {
             visits: vec![0.0; 2 * classes],
             next: vec![0.0; 2 * classes * classes],
             orders: vec![0.0; classes],
-            earned: vec![0.0; classes],
-            begun_earned: vec![0.0; classes],
+            revenue: vec![0.0; classes],
+            begun_revenue: vec![0.0; classes],
             reached: vec![0.0; classes],
-            reached_earned: vec![0.0; classes],
+            reached_revenue: vec![0.0; classes],
         }
     }
 
@@ -121,10 +121,10 @@ impl Graph {
             }
         }
         grown.orders[..self.classes].copy_from_slice(&self.orders);
-        grown.earned[..self.classes].copy_from_slice(&self.earned);
-        grown.begun_earned[..self.classes].copy_from_slice(&self.begun_earned);
+        grown.revenue[..self.classes].copy_from_slice(&self.revenue);
+        grown.begun_revenue[..self.classes].copy_from_slice(&self.begun_revenue);
         grown.reached[..self.classes].copy_from_slice(&self.reached);
-        grown.reached_earned[..self.classes].copy_from_slice(&self.reached_earned);
+        grown.reached_revenue[..self.classes].copy_from_slice(&self.reached_revenue);
         *self = grown;
     }
 
@@ -156,14 +156,20 @@ impl Graph {
 
     /// Notes that a visit to `class` brought `amount` to a session that had begun with `entry`, if
     /// that is known, and had visited the classes `seen`.
-    pub fn earned(&mut self, class: ClassId, entry: Option<ClassId>, seen: ClassSet, amount: f64) {
+    pub fn add_revenue(
+        &mut self,
+        class: ClassId,
+        entry: Option<ClassId>,
+        seen: ClassSet,
+        amount: f64,
+    ) {
         self.orders[class.index()] += 1.0;
-        self.earned[class.index()] += amount;
+        self.revenue[class.index()] += amount;
         if let Some(entry) = entry {
-            self.begun_earned[entry.index()] += amount;
+            self.begun_revenue[entry.index()] += amount;
         }
         for class in seen.iter() {
-            self.reached_earned[class.index()] += amount;
+            self.reached_revenue[class.index()] += amount;
         }
     }
 
@@ -180,18 +186,18 @@ impl Graph {
         if utility <= 0.0 || orders <= 0.0 {
             return 1.0;
         }
-        let order = self.earned.iter().sum::<f64>() / orders;
+        let order = self.revenue.iter().sum::<f64>() / orders;
         let class = position.class.index();
-        let (came, earned) = if position.first {
-            (self.visits[class + self.classes], self.begun_earned[class])
+        let (came, revenue) = if position.first {
+            (self.visits[class + self.classes], self.begun_revenue[class])
         } else {
-            (self.reached[class], self.reached_earned[class])
+            (self.reached[class], self.reached_revenue[class])
         };
         // The evidence is the number of orders that were made or that should have been made,
         // whichever is larger.
-        let evidence = earned.max(came * utility) / order;
+        let evidence = revenue.max(came * utility) / order;
         let weight = evidence / (evidence + BELIEF);
-        1.0 + weight * (earned / came.max(1.0) / utility - 1.0)
+        1.0 + weight * (revenue / came.max(1.0) / utility - 1.0)
     }
 
     /// Returns the counts of a class, to be kept across a restart; the counts of what follows are
@@ -206,9 +212,9 @@ impl Graph {
             later: of(false),
             first: of(true),
             orders: self.orders[class.index()],
-            earned: self.earned[class.index()],
-            begun_earned: self.begun_earned[class.index()],
-            reached: (self.reached[class.index()], self.reached_earned[class.index()]),
+            revenue: self.revenue[class.index()],
+            begun_revenue: self.begun_revenue[class.index()],
+            reached: (self.reached[class.index()], self.reached_revenue[class.index()]),
         }
     }
 
@@ -225,10 +231,10 @@ impl Graph {
             }
         }
         self.orders[class.index()] = count(counts.orders);
-        self.earned[class.index()] = count(counts.earned);
-        self.begun_earned[class.index()] = count(counts.begun_earned);
+        self.revenue[class.index()] = count(counts.revenue);
+        self.begun_revenue[class.index()] = count(counts.begun_revenue);
         self.reached[class.index()] = count(counts.reached.0);
-        self.reached_earned[class.index()] = count(counts.reached.1);
+        self.reached_revenue[class.index()] = count(counts.reached.1);
     }
 
     /// Multiplies all counts by `factor`.
@@ -237,10 +243,10 @@ impl Graph {
             &mut self.visits,
             &mut self.next,
             &mut self.orders,
-            &mut self.earned,
-            &mut self.begun_earned,
+            &mut self.revenue,
+            &mut self.begun_revenue,
             &mut self.reached,
-            &mut self.reached_earned,
+            &mut self.reached_revenue,
         ];
         for count in counts.into_iter().flatten() {
             *count *= factor;
@@ -290,7 +296,7 @@ impl Graph {
     /// Returns the average revenue of a visit to a class.
     pub fn revenue(&self, class: ClassId) -> f64 {
         let visits = self.visits[class.index()] + self.visits[class.index() + self.classes];
-        self.earned[class.index()] / visits.max(1.0)
+        self.revenue[class.index()] / visits.max(1.0)
     }
 
     /// Returns the graph as a chain of states: later visits first, then first visits. `visit`
@@ -350,7 +356,7 @@ mod tests {
             if i % 10 == 0 {
                 graph.asked(later(MAIN), BUY);
                 graph.visited(later(BUY));
-                graph.earned(BUY, Some(MAIN), ClassSet::NONE.with(MAIN), 5.0);
+                graph.add_revenue(BUY, Some(MAIN), ClassSet::NONE.with(MAIN), 5.0);
             } else if i % 2 == 0 {
                 graph.asked(later(MAIN), MAIN);
             }

@@ -162,8 +162,8 @@ impl Learning {
     }
 
     /// Notes that a visit to `class` brought `amount` to a session with this step.
-    pub fn earned(&mut self, class: ClassId, step: &Step, amount: f64) {
-        self.graph.earned(class, step.entry, step.seen, amount);
+    pub fn add_revenue(&mut self, class: ClassId, step: &Step, amount: f64) {
+        self.graph.add_revenue(class, step.entry, step.seen, amount);
         if !step.ordered && step.entry.is_some() {
             self.lift.ordered(step.signals);
         }
@@ -360,7 +360,7 @@ mod tests {
             name: String::new(),
             tier,
             utility: Utility::default(),
-            earns: Utility::new(1.0),
+            revenue: Utility::new(1.0),
             pinned: pinned.map(Utility::new),
             stop: None,
             queue: None,
@@ -378,7 +378,7 @@ mod tests {
             if number % 10 == 0 {
                 learning.asked(Position::first(PAGE), BUY);
                 learning.visited(Position::later(BUY), true, Signals::NONE);
-                learning.earned(BUY, &step, 1.0);
+                learning.add_revenue(BUY, &step, 1.0);
             }
         }
     }

@@ -186,7 +186,7 @@ fn serve(site: &mut Site, session: u64, address: u64, class: ClassId) {
         session: SessionKey(session),
         service: Service { address: Some(AddressKey(address)), ..Service::content(class) },
         signals: Signals::NONE,
-        earned: Utility::default(),
+        revenue: Utility::default(),
         in_time: true,
     });
 }

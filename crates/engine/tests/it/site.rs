@@ -23,7 +23,7 @@ pub(crate) fn classes() -> Vec<Class> {
         name: name.to_string(),
         tier,
         utility: Utility::new(utility),
-        earns: Utility::default(),
+        revenue: Utility::default(),
         stop: None,
         pinned: None,
         queue: None,

@@ -15,7 +15,7 @@ fn class() -> impl Strategy<Value = Class> {
             name: String::new(),
             tier: if transacts { Tier::Transaction } else { Tier::Browsing },
             utility: Utility::new(f64::from(utility)),
-            earns: Utility::default(),
+            revenue: Utility::default(),
             queue: None,
             after: ClassSet::NONE,
             stop: stop

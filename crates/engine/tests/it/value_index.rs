@@ -14,15 +14,15 @@ const CART: Signals = Signals::NONE.with(0);
 /// The pages that a buyer visits after their first page.
 const CHECKOUT: [ClassId; 4] = [LOGIN, SHIPPING, PAYMENT, CONFIRM];
 
-fn earning() -> Vec<Class> {
+fn with_revenue() -> Vec<Class> {
     let mut classes = classes();
-    classes[CONFIRM.index()].earns = Utility::new(1.0);
+    classes[CONFIRM.index()].revenue = Utility::new(1.0);
     classes
 }
 
 fn site(policy: &str, given: &[(&str, &str)]) -> Site {
     let options = Options { limit: 1.into(), ..Options::default() };
-    Site::with(policy, given, earning(), options)
+    Site::with(policy, given, with_revenue(), options)
 }
 
 /// Serves a session a class, which takes 10 ms; an order brings 1.
@@ -30,17 +30,17 @@ fn served(site: &mut Site, session: u64, class: ClassId, signals: Signals) {
     brings(site, session, class, signals, if class == CONFIRM { 1.0 } else { 0.0 });
 }
 
-/// Serves a session a class, which takes 10 ms and brings `earned`.
-fn brings(site: &mut Site, session: u64, class: ClassId, signals: Signals, earned: f64) {
+/// Serves a session a class, which takes 10 ms and brings `revenue`.
+fn brings(site: &mut Site, session: u64, class: ClassId, signals: Signals, revenue: f64) {
     let key = SessionKey(session);
     site.request(Request { session: Some(key), signals, ..Request::of(class) });
     site.now = site.now + Span::from_millis(10);
-    let earned = Utility::new(earned);
+    let revenue = Utility::new(revenue);
     site.tell(Event::Served {
         session: key,
         service: Service::content(class),
         signals,
-        earned,
+        revenue,
         in_time: true,
     });
     site.finish();
@@ -186,8 +186,8 @@ fn who_looks_at_her_receipt_again_has_not_ordered_again() {
 fn an_order_that_succeeds_at_the_second_attempt_is_an_order() {
     let mut site = site("value-index", &[]);
     served(&mut site, 1, MAIN, CART);
-    for earned in [0.0, 1.0, 1.0] {
-        brings(&mut site, 1, CONFIRM, CART, earned);
+    for revenue in [0.0, 1.0, 1.0] {
+        brings(&mut site, 1, CONFIRM, CART, revenue);
     }
     assert!((site.engine.learning().orders() - 1.0).abs() < 0.01);
     let (_, ordered, _) = site.engine.learning().signals(CART);
@@ -221,13 +221,13 @@ fn what_ran_in_vain_counts_whoever_asked_for_it() {
 #[test]
 fn a_session_that_began_elsewhere_is_no_beginning_here() {
     let mut site = site("value-index", &[]);
-    let (signals, earned) = (CART, Utility::new(1.0));
+    let (signals, revenue) = (CART, Utility::new(1.0));
     let session = SessionKey(7);
     site.tell(Event::Served {
         session,
         service: Service { had_begun: true, ..Service::content(PAYMENT) },
         signals,
-        earned: Utility::default(),
+        revenue: Utility::default(),
         in_time: true,
     });
     site.arrive_in(7, CONFIRM);
@@ -235,7 +235,7 @@ fn a_session_that_began_elsewhere_is_no_beginning_here() {
         session,
         service: Service { had_begun: true, ..Service::content(CONFIRM) },
         signals,
-        earned,
+        revenue,
         in_time: true,
     });
     assert!(learned(&site, PAYMENT).first_visits <= 0.0);
@@ -251,7 +251,11 @@ fn what_a_session_showed_means_nothing_where_other_signals_are_looked_for() {
     let mut site = site("value-index", &[]);
     served(&mut site, 1, MAIN, CART);
     let learn = Learn { kinds: 1, ..Learn::default() };
-    site.reconfigure(earning(), None, Options { limit: 1.into(), learn, ..Options::default() });
+    site.reconfigure(
+        with_revenue(),
+        None,
+        Options { limit: 1.into(), learn, ..Options::default() },
+    );
     served(&mut site, 1, CONFIRM, CART);
     let ordered = |shown| site.engine.learning().signals(shown).1;
     assert!(ordered(CART) <= 0.0 && ordered(Signals::NONE) > 0.9);
@@ -277,7 +281,7 @@ fn a_new_class_is_worth_what_its_tier_is_before_anybody_comes() {
     let mut site = taught("value-index");
     site.arrive(MAIN);
     let known = learned(&site, MAIN).index[0].unwrap();
-    let mut classes = earning();
+    let mut classes = with_revenue();
     classes.push(Class {
         name: "wallet".into(),
         after: ClassSet::NONE,

@@ -110,7 +110,7 @@ pub(crate) struct Progress {
     pub(crate) session: SessionKey,
     pub(crate) answer: AnswerKind,
     /// The revenue of the answer.
-    pub(crate) earned: Utility,
+    pub(crate) revenue: Utility,
     /// Whether the answer meets the conditions of success of its class.
     pub(crate) succeeded: bool,
     /// Whether the answer came within the patience of its class.

@@ -58,9 +58,9 @@ fn observed(driver: &Arc<Driver>) -> JoinHandle<()> {
 /// The request waits for its slot, and is answered.
 fn is_served(ticket: Ticket) {
     assert!(matches!(decided(&ticket), Decision::Granted { .. }));
-    let (session, earned) = (SessionKey(1), Utility::default());
+    let (session, revenue) = (SessionKey(1), Utility::default());
     let answer = AnswerKind::Content;
-    let progress = Progress { session, answer, earned, succeeded: true, in_time: true };
+    let progress = Progress { session, answer, revenue, succeeded: true, in_time: true };
     ticket.answered(Some(progress), End::ANSWERED);
 }
 

@@ -51,7 +51,7 @@ fn every_session_is_copied_the_oldest_first_while_others_change_the_table() {
                             ..Service::content(ClassId(0))
                         },
                         signals: Signals::default(),
-                        earned: Utility::default(),
+                        revenue: Utility::default(),
                         in_time: true,
                     };
                     core.apply(now, served, wakers);

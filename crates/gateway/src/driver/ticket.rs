@@ -142,12 +142,12 @@ impl Ticket {
         let how = self.ended(end);
         self.done = true;
         self.driver.with(|core, now, wakers| {
-            if let Some(Progress { session, answer, earned, succeeded, in_time }) = progress {
+            if let Some(Progress { session, answer, revenue, succeeded, in_time }) = progress {
                 if let Some(from) = claimed.filter(|from| *from != session) {
                     core.apply(now, Event::Renamed { from, to: session }, wakers);
                 }
                 let service = Service { class, address, answer, had_begun, succeeded };
-                let served = Event::Served { session, service, signals, earned, in_time };
+                let served = Event::Served { session, service, signals, revenue, in_time };
                 core.apply(now, served, wakers);
             }
             core.leave(now, self.id, how, wakers);

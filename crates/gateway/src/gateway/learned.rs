@@ -156,10 +156,21 @@ fn with_sessions(rest: String, sessions: &[Remembered], most: usize) -> String {
 type Known = (Counts, Option<[f64; 2]>);
 
 fn known_values((counts, published): &Known) -> Value {
-    let Counts { later, first, orders, earned, begun_earned, reached } = counts;
+    let Counts { later, first, orders, revenue, begun_revenue, reached } = counts;
     let ((later, next), (first, first_next)) = (later, first);
     let (came, brought) = reached;
-    json!([later, next, first, first_next, orders, earned, begun_earned, came, brought, published])
+    json!([
+        later,
+        next,
+        first,
+        first_next,
+        orders,
+        revenue,
+        begun_revenue,
+        came,
+        brought,
+        published
+    ])
 }
 
 fn read_known(value: &Value) -> Option<Known> {
@@ -169,8 +180,8 @@ fn read_known(value: &Value) -> Option<Known> {
         later: (number(&value[0])?, row(&value[1])?),
         first: (number(&value[2])?, row(&value[3])?),
         orders: number(&value[4])?,
-        earned: number(&value[5])?,
-        begun_earned: number(&value[6])?,
+        revenue: number(&value[5])?,
+        begun_revenue: number(&value[6])?,
         reached: (number(&value[7])?, number(&value[8])?),
     };
     // The class may have no published values yet.

@@ -92,7 +92,7 @@ fn give(
 ) {
     let (shared, Facts { request, token, secure, .. }) = (record.shared(), record.facts());
     let now = UnixTime::from_millis(unix_ms());
-    let orders = judged.earned > Utility::default();
+    let orders = judged.revenue > Utility::default();
     let ordered = orders.then(|| tokens.day_of_order(now)).flatten();
     let ordered = ordered.or(token.ordered);
     let proves = judged.succeeded.then_some(request.class);

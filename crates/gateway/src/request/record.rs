@@ -57,7 +57,7 @@ pub(crate) struct Record {
     /// Bytes of bodies, up and down.
     sent: u64,
     received: u64,
-    earned: Utility,
+    revenue: Utility,
     /// The trace, if traces are on.
     trace: Option<Trace>,
     /// The entry in a separate count, if it is not counted against the limit.
@@ -99,7 +99,7 @@ impl Record {
             server: None,
             sent: 0,
             received: 0,
-            earned: Utility::default(),
+            revenue: Utility::default(),
             worker: Rc::clone(worker),
             settings: Rc::clone(settings),
         })
@@ -243,8 +243,8 @@ impl Record {
     }
 
     /// Sets the revenue of the answer.
-    pub(crate) fn earned(&mut self, earned: Utility) {
-        self.earned = earned;
+    pub(crate) fn set_revenue(&mut self, revenue: Utility) {
+        self.revenue = revenue;
     }
 
     /// Counts its answer as one whose JSON could not be read.
@@ -447,7 +447,7 @@ impl Drop for Record {
         let waited = self.waited(self.started.unwrap_or(now));
         let service = self.started.map(|started| now.since(started));
         let metrics = self.settings.class_metrics(self.class());
-        metrics.earned(self.earned);
+        metrics.add_revenue(self.revenue);
         if let Some(status) = self.status {
             metrics.responded(status, self.is_upstreams);
         }

@@ -38,7 +38,7 @@ const READ: usize = 16 * 1024;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Judged {
     /// The revenue.
-    pub(super) earned: Utility,
+    pub(super) revenue: Utility,
     /// Whether it meets the conditions of its class. Without conditions, the status says whether
     /// the class was served.
     pub(super) succeeded: bool,
@@ -53,9 +53,9 @@ pub(super) fn judge(
     fields: &mut Fields,
 ) -> (Judged, Option<Sought>) {
     let class = record.class_config();
-    let (mean, success) = (class.class.earns, &class.success);
+    let (mean, success) = (class.class.revenue, &class.success);
     let counts = counts(success, record.facts().safe, status) && has_fields(success, fields);
-    let amount = match &class.earns_header {
+    let amount = match &class.revenue_header {
         None => mean.get(),
         Some(header) => {
             let amount = one_amount(fields, header.as_bytes());
@@ -63,8 +63,8 @@ pub(super) fn judge(
             amount.unwrap_or(0.0).min(MOST * mean.get())
         }
     };
-    let earned = if counts { Utility::new(amount) } else { Utility::default() };
-    let judged = Judged { earned, succeeded: counts || success.is_empty() };
+    let revenue = if counts { Utility::new(amount) } else { Utility::default() };
+    let judged = Judged { revenue, succeeded: counts || success.is_empty() };
     if !counts || success.json.is_empty() {
         return (judged, None);
     }
@@ -159,7 +159,7 @@ mod tests {
 
     fn success(json: &str) -> Success {
         let text = format!(
-            "version = 1\n[upstream]\nserver = 'http://127.0.0.1:1'\n[class.order]\nmatch = ['POST /order']\nearns = 1\n\
+            "version = 1\n[upstream]\nserver = 'http://127.0.0.1:1'\n[class.order]\nmatch = ['POST /order']\nrevenue = 1\n\
              success = {json}\n"
         );
         let (config, _) = bywash_config::Config::parse(&text, "test").unwrap();
@@ -167,7 +167,7 @@ mod tests {
     }
 
     fn good() -> Judged {
-        Judged { earned: Utility::new(2.0), succeeded: true }
+        Judged { revenue: Utility::new(2.0), succeeded: true }
     }
 
     fn sought(is_compressed: bool) -> Sought {

@@ -60,8 +60,9 @@ fn numbers(rows: &Value) -> Vec<u64> {
 #[test]
 fn what_became_of_requests_is_told_second_by_second() {
     let upstream = Upstream::echo();
-    let gateway =
-        Setup::before(&upstream).set("class.shop", "{ match = ['GET /shop'], earns = 5 }").start();
+    let gateway = Setup::before(&upstream)
+        .set("class.shop", "{ match = ['GET /shop'], revenue = 5 }")
+        .start();
     (0..3).for_each(|_| drop(gateway.get("/shop")));
     gateway.get("/else");
     eventually("they are counted", || sum(&history(&gateway, ""), "shop", "outcomes/served") == 3);
@@ -69,8 +70,8 @@ fn what_became_of_requests_is_told_second_by_second() {
     assert_eq!(sum(&document, "other", "outcomes/served"), 1);
     let shop =
         document["classes"].as_array().unwrap().iter().find(|of| of["name"] == "shop").unwrap();
-    let earned: f64 = shop["earned"].as_array().unwrap().iter().filter_map(Value::as_f64).sum();
-    assert!((earned - 15.0).abs() < 1e-6, "{shop}");
+    let revenue: f64 = shop["revenue"].as_array().unwrap().iter().filter_map(Value::as_f64).sum();
+    assert!((revenue - 15.0).abs() < 1e-6, "{shop}");
     assert!(shop["p99_ms"].as_array().unwrap().iter().any(|p99| p99.as_f64() > Some(0.0)));
     // Only the rows since then.
     let next = numbers(&document).last().unwrap() + 1;

@@ -141,7 +141,7 @@ fn what_sessions_did_and_showed_is_kept_while_the_signals_are_the_same() {
     let (upstream, calls) = Upstream::by_hand();
     let signals = |list: &str| {
         let shop = shop(&upstream).set("identify.signals", list);
-        shop.set("class.buy", "{ match = ['GET /buy'], tier = 'transaction', earns = 1 }")
+        shop.set("class.buy", "{ match = ['GET /buy'], tier = 'transaction', revenue = 1 }")
     };
     let shop = signals("['cookie:cart', 'cookie:mail=1']");
     let gateway = shop.start();

@@ -18,7 +18,7 @@ fn a_running_gateway_says_what_the_table_of_metrics_has_and_nothing_else() {
     let gateway = serving(&upstream, &[&certified])
         .set("levels.names", "['high', 'low']")
         .set("levels.key_file", &format!("'{}'", keys.path().display()))
-        .set("class.pay", "{ match = ['POST /pay'], tier = 'transaction', earns = 2 }")
+        .set("class.pay", "{ match = ['POST /pay'], tier = 'transaction', revenue = 2 }")
         .set("class.page", "{ match = ['GET /p/**'], mode = 'observe' }")
         .start();
     gateway.get("/p/1");

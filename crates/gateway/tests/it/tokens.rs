@@ -65,7 +65,7 @@ impl KeyFile {
                 "class.pay",
                 "{ match = ['POST /pay'], tier = 'transaction', after = ['product'] }",
             )
-            .set("class.confirm", "{ match = ['GET /confirm'], earns = 40 }")
+            .set("class.confirm", "{ match = ['GET /confirm'], revenue = 40 }")
     }
 
     /// Returns a token for the session of this cookie, given `ago` seconds ago.

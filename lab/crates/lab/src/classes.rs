@@ -64,8 +64,8 @@ fn add(text: &mut String, class: &Class, after: &[&str]) {
         path(class),
         class.utility.get(),
     );
-    if class.earns > Utility::default() {
-        let _ = writeln!(text, "earns = {}", class.earns.get());
+    if class.revenue > Utility::default() {
+        let _ = writeln!(text, "revenue = {}", class.revenue.get());
     }
 }
 
@@ -144,8 +144,8 @@ mod tests {
         let search =
             "[class.search]\nmatch = [\"GET /search\"]\ntier = \"browsing\"\nutility = 36\n";
         assert!(text.contains(search), "{text}");
-        assert!(text.contains("after = [\"payment\"]\nearns = 1\n"), "{text}");
-        assert_eq!(text.matches("earns").count(), 1, "{text}");
+        assert!(text.contains("after = [\"payment\"]\nrevenue = 1\n"), "{text}");
+        assert_eq!(text.matches("revenue").count(), 1, "{text}");
         assert_eq!(signals(&peers()), ["cookie:returning=1"]);
     }
 

@@ -37,7 +37,7 @@ pub struct Class {
     /// The least and the most running time, if its requests may be stopped while they run.
     pub stop: Option<(Span, Span)>,
     /// The revenue of an answer, if it is an order.
-    pub earns: Utility,
+    pub revenue: Utility,
     /// A fixed utility that is not learned.
     pub pinned: Option<Utility>,
     /// The think time after it; that of the client if `None`.

@@ -432,7 +432,7 @@ fn resolve_class(
         service: class.service.clone(),
         shift: shift.flatten(),
         stop: stop.flatten(),
-        earns: Utility::new(if name == order { 1.0 } else { 0.0 }),
+        revenue: Utility::new(if name == order { 1.0 } else { 0.0 }),
         pinned: None,
         think: class.think,
         patience: None,

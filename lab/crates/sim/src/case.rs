@@ -99,7 +99,7 @@ pub(crate) fn engine_classes(scenario: &Scenario) -> Vec<Class> {
             bywash_scenario::Tier::Browsing => Tier::Browsing,
         },
         utility: class.utility,
-        earns: class.earns,
+        revenue: class.revenue,
         stop: class.stop.map(|(min, max)| Bounds { min, max }),
         pinned: class.pinned,
         queue: class.queue,

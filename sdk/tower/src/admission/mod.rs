@@ -101,7 +101,7 @@ impl AdmissionSettings {
             name: name.into(),
             tier,
             utility: Utility::new(utility),
-            earns: Utility::default(),
+            revenue: Utility::default(),
             queue: None,
             after: ClassSet::NONE,
             stop: None,

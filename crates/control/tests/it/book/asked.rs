@@ -37,8 +37,8 @@ fn what_nobody_has_found_can_be_asked_for_and_is_forgotten_if_nothing_is_decided
 #[test]
 fn what_earns_and_what_there_is_no_place_for_cannot_be_asked_for() {
     let mut book = book();
-    let earns = Elephant { transacts: true, ..other(1) };
-    assert_eq!(book.ask(at(0), earns, word(1)), Err(Refused::Transacts));
+    let transacting = Elephant { transacts: true, ..other(1) };
+    assert_eq!(book.ask(at(0), transacting, word(1)), Err(Refused::Transacts));
     let unsaid = Word { why: String::new(), ..word(1) };
     assert!(matches!(book.ask(at(0), other(1), unsaid), Err(Refused::Word(_))));
     book.found(at(0), (0..MOST_ENTRIES).map(other).collect(), Act::Propose);

@@ -216,7 +216,7 @@ impl Streaming {
 
     /// Gives the slot back. The request goes on without one.
     fn gives_slot_back(&mut self, served: Option<SessionKey>, status: StatusCode, judged: Judged) {
-        self.record.earned(judged.earned);
+        self.record.set_revenue(judged.revenue);
         if let Some(ticket) = self.ticket.take() {
             let progress = self.progress(served, status, judged);
             self.record.gives_slot_back(ticket, progress);
@@ -231,9 +231,9 @@ impl Streaming {
         judged: Judged,
     ) -> Option<Progress> {
         let (session, answer) = (served?, kind(status));
-        let Judged { earned, succeeded } = judged;
+        let Judged { revenue, succeeded } = judged;
         let in_time = self.record.is_in_time();
-        Some(Progress { session, answer, earned, succeeded, in_time })
+        Some(Progress { session, answer, revenue, succeeded, in_time })
     }
 
     fn has_no_place(self, format: &RefusalFormat) -> Reply {

@@ -232,7 +232,7 @@ impl Stream {
             ahead.server_is_done(&worker.shared);
         }
         if !self.endless {
-            record.earned(self.judged.earned);
+            record.set_revenue(self.judged.revenue);
         }
         record.finish(ticket, progress, self.status, self.held_up);
         let exchange = self.exchange.take();

@@ -40,7 +40,7 @@ pub(crate) struct ClassMetrics {
     wait: Histogram,
     service: Histogram,
     waiting: Gauge,
-    earned: Amount,
+    revenue: Amount,
     success_unread: Vec<Counter>,
 }
 
@@ -135,7 +135,7 @@ impl ClassMetrics {
             left_waiting: self.left_waiting.get(),
             useful: milliseconds(&self.useful),
             wasted: milliseconds(&self.wasted),
-            earned: self.earned.get(),
+            revenue: self.revenue.get(),
             latencies: self.latencies.read(),
             waiting,
             may_run,
@@ -157,9 +157,9 @@ impl ClassMetrics {
     }
 
     /// Adds the revenue of an answer, if it has any.
-    pub(crate) fn earned(&self, earned: Utility) {
-        if earned > Utility::default() {
-            self.earned.inc_by(earned.get());
+    pub(crate) fn add_revenue(&self, revenue: Utility) {
+        if revenue > Utility::default() {
+            self.revenue.inc_by(revenue.get());
         }
     }
 
@@ -230,7 +230,7 @@ pub(super) struct Families {
     wait: Family<Labels, Histogram>,
     service: Family<Labels, Histogram>,
     waiting: Family<Labels, Gauge>,
-    earned: Family<Labels, Amount>,
+    revenue: Family<Labels, Amount>,
     success_unread: Family<Labels, Counter>,
     info: Family<Labels, Gauge>,
 }
@@ -248,7 +248,7 @@ impl Families {
             wait: Family::new_with_constructor(histogram),
             service: Family::new_with_constructor(histogram),
             waiting: Family::default(),
-            earned: Family::default(),
+            revenue: Family::default(),
             success_unread: Family::default(),
             info: Family::default(),
         };
@@ -261,7 +261,7 @@ impl Families {
         table::QUEUE_WAIT_SECONDS.register(registry, this.wait.clone());
         table::SERVICE_SECONDS.register(registry, this.service.clone());
         table::WAITING.register(registry, this.waiting.clone());
-        table::EARNED.register(registry, this.earned.clone());
+        table::REVENUE.register(registry, this.revenue.clone());
         table::SUCCESS_UNREAD.register(registry, this.success_unread.clone());
         table::CLASS_INFO.register(registry, this.info.clone());
         this
@@ -314,7 +314,7 @@ impl Families {
             wait: self.wait.get_or_create(&vec![class()]).clone(),
             service: self.service.get_or_create(&vec![class()]).clone(),
             waiting: self.waiting.get_or_create(&vec![class()]).clone(),
-            earned: self.earned.get_or_create(&vec![class()]).clone(),
+            revenue: self.revenue.get_or_create(&vec![class()]).clone(),
             success_unread: Unread::ALL.iter().map(unread).collect(),
         }
     }

@@ -35,7 +35,7 @@ fn classes(site: Site) -> Vec<Class> {
         name: name.to_owned(),
         tier,
         utility: Utility::new(utility),
-        earns: Utility::default(),
+        revenue: Utility::default(),
         stop,
         pinned: None,
         queue: None,
@@ -126,7 +126,7 @@ impl LoadedEngine {
                 session,
                 service: Service::content(PAY),
                 signals: Signals::NONE,
-                earned: Utility::new(1.0),
+                revenue: Utility::new(1.0),
                 in_time: true,
             });
             let id = self.running;

@@ -102,7 +102,7 @@ fn with(count: usize) -> f64 {
             let visits = 600.0 * count as f64;
             let (later, first) = ((visits, next()), (visits, next()));
             let orders = if class == 0 { 1000.0 } else { 0.0 };
-            let counts = Counts { later, first, orders, earned: orders, ..Counts::default() };
+            let counts = Counts { later, first, orders, revenue: orders, ..Counts::default() };
             learning.restore(ClassId(class as u8), &counts, None);
         }
         let now = Time::ZERO + Span::from_secs(10 * round);
@@ -119,7 +119,7 @@ fn class(number: usize) -> Class {
         name: format!("class-{number}"),
         tier: if number.is_multiple_of(4) { Tier::Transaction } else { Tier::Browsing },
         utility: Utility::default(),
-        earns: Utility::default(),
+        revenue: Utility::default(),
         stop: None,
         pinned: None,
         queue: None,

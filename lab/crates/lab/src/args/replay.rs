@@ -58,7 +58,7 @@ pub(crate) struct Replay {
     /// five seconds
     #[arg(long, default_value_t = 0, value_parser = RangedU64ValueParser::<u32>::new().range(0..=100))]
     pub(crate) retries: u32,
-    /// Classes whose success is an order [default: those with `earns`]
+    /// Classes whose success is an order [default: those with `revenue`]
     #[arg(long, value_delimiter = ',', value_name = "CLASS,…")]
     pub(crate) order: Vec<String>,
     /// Print the result as JSON

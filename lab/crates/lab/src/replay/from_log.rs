@@ -40,8 +40,8 @@ pub(super) fn scenario(
         service: Distribution::Constant(means[index].time).into(),
         shift: None,
         stop: None,
-        earns: match class.class.earns {
-            earns if earns.get() > 0.0 => earns,
+        revenue: match class.class.revenue {
+            revenue if revenue.get() > 0.0 => revenue,
             _ => Utility::new(1.0),
         },
         pinned: class.class.pinned,

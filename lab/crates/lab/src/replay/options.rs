@@ -40,7 +40,7 @@ impl ReplayOptions {
             found
         };
         let mut orders: Vec<bool> =
-            config.classes.iter().map(|class| class.class.earns.get() > 0.0).collect();
+            config.classes.iter().map(|class| class.class.revenue.get() > 0.0).collect();
         if !args.order.is_empty() {
             orders = vec![false; names.len()];
             let chosen = args.order.iter().filter_map(|name| find("--order", name));

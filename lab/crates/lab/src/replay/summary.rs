@@ -175,7 +175,7 @@ fn retries(retries: u32) -> String {
 
 fn orders(scenario: &Scenario, options: &ReplayOptions) -> String {
     if !options.has_orders() {
-        return "none: no class has `earns`; see --order".to_owned();
+        return "none: no class has `revenue`; see --order".to_owned();
     }
     format!("successes of {}", options.orders(&scenario.classes).join(", "))
 }

@@ -304,7 +304,7 @@ mod tests {
 
     const CONFIG: &str = "version = 1\nupstream.server = 'http://127.0.0.1:1'\n\
         upstream.limit = 2\n[class.look]\nmatch = ['GET /look']\n\
-        [class.buy]\nmatch = ['POST /buy']\ntier = 'transaction'\nutility = 9\nearns = 20\n\
+        [class.buy]\nmatch = ['POST /buy']\ntier = 'transaction'\nutility = 9\nrevenue = 20\n\
         patience = '3s'\n[class.rare]\nmatch = ['GET /rare']\n";
 
     fn config() -> Config {
@@ -397,7 +397,7 @@ mod tests {
         assert_eq!(orders(&[]), [1, 1, 0]);
         assert_eq!(orders(&["--order", "look"]), [1, 1, 1]);
         let (model, ..) = model(&log(), &[]);
-        assert!((model.scenario.classes[1].earns.get() - 20.0).abs() < 1e-9);
+        assert!((model.scenario.classes[1].revenue.get() - 20.0).abs() < 1e-9);
     }
 
     #[test]

@@ -217,7 +217,7 @@ impl<'a> World<'a> {
                 ..Service::content(ClassId(live.of.class as u8))
             },
             signals: live.signals,
-            earned: self.earned(live.of),
+            revenue: self.revenue(live.of),
             in_time: !live.is_abandoned(),
         });
         let end = End::Answered { in_time: !live.is_abandoned(), held_up: false, done: true };
@@ -240,9 +240,9 @@ impl<'a> World<'a> {
     }
 
     /// Returns the revenue of an answer; only orders have any.
-    fn earned(&self, of: Of) -> Utility {
-        let earns = self.case.scenario.classes[of.class].earns;
-        if of.order { earns } else { Utility::new(0.0) }
+    fn revenue(&self, of: Of) -> Utility {
+        let of_order = self.case.scenario.classes[of.class].revenue;
+        if of.order { of_order } else { Utility::new(0.0) }
     }
 
     fn patience_ends(&mut self, id: u32, serial: u64) {

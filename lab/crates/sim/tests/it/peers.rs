@@ -30,7 +30,7 @@ impl Server {
             name: name.into(),
             tier,
             utility: Utility::new(utility),
-            earns: Utility::default(),
+            revenue: Utility::default(),
             stop: None,
             pinned: None,
             queue: None,

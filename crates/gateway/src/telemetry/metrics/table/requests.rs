@@ -24,7 +24,7 @@ pub(super) static SUBJECT: Subject = Subject {
         &QUEUE_WAIT_SECONDS,
         &SERVICE_SECONDS,
         &WAITING,
-        &EARNED,
+        &REVENUE,
         &SUCCESS_UNREAD,
         &CLASS_INFO,
     ],
@@ -179,15 +179,16 @@ pub(crate) static WAITING: Metric = Metric {
     remedy: Do("If it never falls to 0, more requests come than the application can serve: see \
                 bywash_decisions_total."),
 };
-pub(crate) static EARNED: Metric = Metric {
-    name: "bywash_earned",
+pub(crate) static REVENUE: Metric = Metric {
+    name: "bywash_revenue",
     kind: Counter,
-    unit: "the unit of `earns`",
+    unit: "the unit of `revenue`",
     labels: &[CLASS],
-    help: "Revenue of successful answers, by the `earns` of their class",
+    help: "Revenue of successful answers, by the `revenue` of their class",
     remedy: Do(
-        "If it stands still while transactions are served, check that the page with `earns` still \
-         has the same path and status, and that the application still sends `earns_header`.",
+        "If it stands still while transactions are served, check that the page with `revenue` \
+         still has the same path and status, and that the application still sends \
+         `revenue_header`.",
     ),
 };
 pub(crate) static SUCCESS_UNREAD: Metric = Metric {

@@ -4,39 +4,39 @@
 use crate::setup::{Running, Setup, eventually, get, post};
 use crate::upstream::{Calls, Upstream, with_fields};
 
-const EARNED: &str = "bywash_earned_total{class=\"order\"}";
+const REVENUE: &str = "bywash_revenue_total{class=\"order\"}";
 
 /// Returns a shop where `/order` brings 40 on average; `lines` are further keys of its class.
 fn shop(lines: &str) -> (Upstream, Calls, Running) {
     let (upstream, calls) = Upstream::by_hand();
-    let class = format!("{{ match = ['* /order'], earns = 40 {lines} }}");
+    let class = format!("{{ match = ['* /order'], revenue = 40 {lines} }}");
     let gateway = Setup::before(&upstream).set("class.order", &class).start();
     (upstream, calls, gateway)
 }
 
 /// Returns the revenue of the class after a GET got this answer.
-fn earned_by(gateway: &Running, calls: &Calls, answer: &str) -> f64 {
-    earned_with(gateway, calls, &get("/order"), answer)
+fn revenue_by(gateway: &Running, calls: &Calls, answer: &str) -> f64 {
+    revenue_with(gateway, calls, &get("/order"), answer)
 }
 
-fn earned_with(gateway: &Running, calls: &Calls, request: &str, answer: &str) -> f64 {
+fn revenue_with(gateway: &Running, calls: &Calls, request: &str, answer: &str) -> f64 {
     let ended = || gateway.outcomes().values().sum::<u64>();
     let before = ended();
     let mut client = gateway.sends(request);
     calls.next().send(answer);
     assert_eq!(client.answer().unwrap().field("order-total"), None);
     eventually("the request has ended", || ended() == before + 1);
-    gateway.metric(EARNED)
+    gateway.metric(REVENUE)
 }
 
 #[test]
 fn a_success_brings_what_its_class_brings_and_an_error_nothing() {
     let (_upstream, calls, gateway) = shop("");
-    assert_eq!(gateway.metric(EARNED), 0.0);
-    assert_eq!(earned_by(&gateway, &calls, &with_status("200 OK", "")), 40.0);
-    assert_eq!(earned_by(&gateway, &calls, &with_status("201 Created", "")), 80.0);
+    assert_eq!(gateway.metric(REVENUE), 0.0);
+    assert_eq!(revenue_by(&gateway, &calls, &with_status("200 OK", "")), 40.0);
+    assert_eq!(revenue_by(&gateway, &calls, &with_status("201 Created", "")), 80.0);
     for status in ["404 Not Found", "422 Unprocessable Content", "503 Busy"] {
-        assert_eq!(earned_by(&gateway, &calls, &with_status(status, "")), 80.0, "{status}");
+        assert_eq!(revenue_by(&gateway, &calls, &with_status(status, "")), 80.0, "{status}");
     }
 }
 
@@ -44,20 +44,20 @@ fn a_success_brings_what_its_class_brings_and_an_error_nothing() {
 fn a_redirection_brings_something_where_something_was_done_and_else_nothing() {
     let (_upstream, calls, gateway) = shop("");
     for status in ["302 Found", "303 See Other", "304 Not Modified", "307 Temporary Redirect"] {
-        assert_eq!(earned_by(&gateway, &calls, &with_status(status, "")), 0.0, "{status}");
+        assert_eq!(revenue_by(&gateway, &calls, &with_status(status, "")), 0.0, "{status}");
     }
     let (order, done) = (post("/order", "a=1"), with_status("303 See Other", ""));
-    assert_eq!(earned_with(&gateway, &calls, &order, &done), 40.0);
+    assert_eq!(revenue_with(&gateway, &calls, &order, &done), 40.0);
     // Also if the application names the amount.
-    let (_upstream, calls, gateway) = shop(", earns_header = 'Order-Total'");
+    let (_upstream, calls, gateway) = shop(", revenue_header = 'Order-Total'");
     let redirect = with_status("302 Found", "Order-Total: 12\r\n");
-    assert_eq!(earned_by(&gateway, &calls, &redirect), 0.0);
-    assert_eq!(earned_with(&gateway, &calls, &order, &redirect), 12.0);
+    assert_eq!(revenue_by(&gateway, &calls, &redirect), 0.0);
+    assert_eq!(revenue_with(&gateway, &calls, &order, &redirect), 12.0);
 }
 
 #[test]
 fn with_a_field_for_it_an_answer_brings_what_the_field_says_and_no_more_than_may_be() {
-    let (_upstream, calls, gateway) = shop(", earns_header = 'Order-Total'");
+    let (_upstream, calls, gateway) = shop(", revenue_header = 'Order-Total'");
     let mut sum = 0.0;
     for (status, fields, brings) in [
         ("200 OK", "", 0.0),
@@ -69,7 +69,7 @@ fn with_a_field_for_it_an_answer_brings_what_the_field_says_and_no_more_than_may
     ] {
         sum += brings;
         let answer = with_status(status, fields);
-        assert_eq!(earned_by(&gateway, &calls, &answer), sum, "{answer}");
+        assert_eq!(revenue_by(&gateway, &calls, &answer), sum, "{answer}");
     }
 }
 
@@ -90,7 +90,7 @@ fn a_class_says_by_status_and_fields_what_its_successes_are() {
     ] {
         sum += brings;
         let answer = with_status(status, fields);
-        assert_eq!(earned_by(&gateway, &calls, &answer), sum, "{answer}");
+        assert_eq!(revenue_by(&gateway, &calls, &answer), sum, "{answer}");
     }
 }
 
@@ -115,14 +115,14 @@ fn a_body_says_that_it_is_a_success_and_is_asked_for_uncompressed() {
         call.answer(body);
         assert_eq!(client.answer().unwrap().text(), body, "the client gets it as it is");
         gateway.waits_for_outcome("served", ended + 1);
-        assert_eq!(gateway.metric(EARNED), sum, "{body:.80}");
+        assert_eq!(gateway.metric(REVENUE), sum, "{body:.80}");
     }
     assert_eq!(unread(&gateway, "too_long"), 1.0);
     // An answer that is compressed all the same brings nothing, and is counted.
     assert_eq!(unread(&gateway, "compressed"), 0.0);
     let compressed = with_fields("Content-Encoding: gzip\r\n", r#"{"result":"success"}"#);
     let compressed = String::from_utf8(compressed).unwrap();
-    assert_eq!(earned_by(&gateway, &calls, &compressed), sum);
+    assert_eq!(revenue_by(&gateway, &calls, &compressed), sum);
     assert_eq!(unread(&gateway, "compressed"), 1.0);
     // An answer that breaks off brings nothing, whatever it has said.
     let mut client = gateway.sends(get("/order"));
@@ -130,7 +130,7 @@ fn a_body_says_that_it_is_a_success_and_is_asked_for_uncompressed() {
     calls.next().send_and_close(answer);
     assert!(client.answer().is_err());
     gateway.waits_for_outcome("upstream_error", 1);
-    assert_eq!(gateway.metric(EARNED), sum);
+    assert_eq!(gateway.metric(REVENUE), sum);
 }
 
 /// Returns how many answers of the class could not be read, for this cause.
@@ -147,7 +147,7 @@ fn half_an_answer_brings_nothing() {
     client.head().unwrap();
     drop(client);
     gateway.waits_for_outcome("orphaned", 1);
-    assert_eq!(gateway.metric(EARNED), 0.0);
+    assert_eq!(gateway.metric(REVENUE), 0.0);
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn an_event_stream_brings_what_it_brings_when_it_begins() {
     client.head().unwrap();
     drop(client);
     gateway.waits_for_outcome("orphaned", 1);
-    assert_eq!(gateway.metric(EARNED), 40.0);
+    assert_eq!(gateway.metric(REVENUE), 40.0);
 }
 
 fn with_status(status: &str, fields: &str) -> String {
