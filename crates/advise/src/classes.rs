@@ -52,7 +52,7 @@ pub struct Proposed {
     /// Whether it is part of a purchase.
     pub transacts: bool,
     /// The classes from which nearly all arrivals come; empty if there are other sources.
-    pub after: Vec<Role>,
+    pub requires: Vec<Role>,
     /// Requests that its patterns match although their words suggest another purpose.
     pub strangers: u64,
 }
@@ -167,7 +167,7 @@ impl RoleAssignment {
                 light: tally.light(light).map(Span::as_secs_f64),
                 worth: if role == Role::Static { worth.map(|_| 0.0) } else { worth },
                 transacts,
-                after: if transacts { after(role, graph) } else { Vec::new() },
+                requires: if transacts { requires(role, graph) } else { Vec::new() },
                 strangers: strangers.map(|template| template.tally.requests).sum(),
             })
         };
@@ -178,8 +178,8 @@ impl RoleAssignment {
         };
         let known: Vec<bool> = Role::ALL.iter().map(|role| has(*role, &classes)).collect();
         for class in &mut classes {
-            if !class.after.iter().all(|role| known[role.index()]) {
-                class.after.clear();
+            if !class.requires.iter().all(|role| known[role.index()]) {
+                class.requires.clear();
             }
         }
         classes
@@ -234,7 +234,7 @@ fn patterns(templates: &[Template<'_>]) -> BTreeMap<Role, Vec<String>> {
 
 /// Returns the roles from which nearly all arrivals at a role come. Only pages that show intent
 /// count. A page that every visitor sees, such as an item, proves nothing about a buyer.
-fn after(role: Role, graph: &Graph) -> Vec<Role> {
+fn requires(role: Role, graph: &Graph) -> Vec<Role> {
     let to = role.index();
     let from = |other: Role| graph.steps(other.index(), to) as f64;
     let others = || Role::ALL.into_iter().filter(|other| *other != role);
@@ -292,7 +292,7 @@ mod tests {
         let of = |role| classes.iter().find(|class| class.role == role).unwrap();
         assert_eq!((of(Role::Browse).requests, of(Role::Browse).strangers), (90, 0));
         assert_eq!(
-            (of(Role::Order).transacts, &of(Role::Order).after[..]),
+            (of(Role::Order).transacts, &of(Role::Order).requires[..]),
             (true, &[Role::Cart][..])
         );
         let unknown = assignment.propose(&templates, &graph, None, (0, 232));
@@ -303,8 +303,8 @@ mod tests {
         let (item, order) = (Role::Item.index(), Role::Order.index());
         (0..9).for_each(|_| graph.step(item, order));
         let classes = assignment.propose(&templates, &graph, Some(&worth), (0, 232));
-        assert!(classes.iter().all(|class| class.after.is_empty()), "an item proves nothing");
-        assert!(classes.iter().all(|class| class.after.is_empty()), "some begin with it");
+        assert!(classes.iter().all(|class| class.requires.is_empty()), "an item proves nothing");
+        assert!(classes.iter().all(|class| class.requires.is_empty()), "some begin with it");
     }
 
     #[test]

@@ -200,11 +200,12 @@ fn one(class: &Proposed, advice: &Advice) -> String {
     if let Some(utility) = utility {
         let _ = writeln!(text, "utility = {utility}");
     }
-    if !class.after.is_empty() {
-        let names: Vec<String> = class.after.iter().map(|role| toml_string(role.name())).collect();
+    if !class.requires.is_empty() {
+        let names: Vec<String> =
+            class.requires.iter().map(|role| toml_string(role.name())).collect();
         let _ = writeln!(
             text,
-            "# Nearly all sessions come here from these classes.\nafter = [{}]",
+            "# Nearly all sessions come here from these classes.\nrequires = [{}]",
             names.join(", ")
         );
     }

@@ -11,7 +11,7 @@ pub struct Sessions {
     /// The number of sessions that are remembered.
     pub remembered: u32,
     /// The number of those that are proven: the session was served a transaction, or a class that
-    /// another class names in `after`.
+    /// another class names in `requires`.
     pub proven: u32,
     /// Sessions that were evicted early.
     pub evicted: SessionsEvicted,

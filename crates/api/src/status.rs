@@ -192,7 +192,7 @@ pub struct ClassStatus {
 /// The number of requests by what their session had proven.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StandingCounts {
-    /// Transactions of sessions that were served a class that `after` names.
+    /// Transactions of sessions that were served a class that `requires` names.
     pub transaction: u64,
     /// Other requests of sessions that were served before.
     pub in_progress: u64,

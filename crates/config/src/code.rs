@@ -91,9 +91,9 @@ codes! {
     ADMIN = "E106", "Other machines can reach an admin address that must be local.";
     SAME_ADDRESS = "E107", "Two listeners have the same address.";
     LOOP = "E108", "A server is this gateway itself.";
-    AFTER = "E109", "`after` names no class, or the class itself.";
+    REQUIRES = "E109", "`requires` names no class, or the class itself.";
     OTHER_MATCH = "E110", "`other` gets what no pattern matches, so it takes no patterns.";
-    AFTER_BROWSE = "W111", "`after` has no effect on a class of browsing.";
+    REQUIRES_OF_BROWSING = "W111", "`requires` has no effect on a class of browsing.";
     BUFFERS = "W112", "The buffer for all bodies is smaller than the buffer for one.";
     NO_CERTIFICATE = "E113", "There is an address for TLS without a certificate.";
     NO_HTTPS = "W114", "There are certificates without an address for TLS.";

@@ -12,7 +12,8 @@ pub(super) fn findings(status: &Status) -> Vec<Finding> {
     let warnings = status.classes.iter().filter_map(|class| {
         let warning = class.warning.as_deref()?;
         let found = format!("class {}: {}", escaped(&class.name), escaped(warning));
-        let remedy = "name a class in `after` that such a session was served, and the cookie of sessions in identify.session";
+        let remedy = "name a class in `requires` that such a session was served, and the cookie of \
+                      sessions in identify.session";
         Some(Finding::warning("transactions", found, remedy))
     });
     status.session_cookie.iter().map(cookie).chain(warnings).collect()

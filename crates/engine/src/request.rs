@@ -137,7 +137,7 @@ pub struct Class {
     pub queue: Option<u32>,
     /// The classes of which a session must have been served at least one to have a proven path to
     /// this class. If the set is empty, being served anything is enough.
-    pub after: ClassSet,
+    pub requires: ClassSet,
     /// The bounds on the running time of requests that can be stopped; `None` if no request of the
     /// class can be stopped.
     pub stop: Option<Bounds>,

@@ -74,7 +74,7 @@ fn classes() -> Vec<Class> {
         stop: i.is_multiple_of(2).then_some(Bounds { min: Span::ZERO, max: Span::from_millis(20) }),
         pinned: None,
         queue: None,
-        after: ClassSet::NONE,
+        requires: ClassSet::NONE,
     };
     (0..CLASSES).map(class).collect()
 }

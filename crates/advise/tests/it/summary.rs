@@ -79,7 +79,7 @@ fn a_shop_is_understood() {
         assert!((worth - expected).abs() < 0.01, "{role:?}: {worth}");
     }
     let order = advice.classes.iter().find(|class| class.role == Role::Order).unwrap();
-    assert!(order.transacts && order.after == [Role::Checkout], "{order:?}");
+    assert!(order.transacts && order.requires == [Role::Checkout], "{order:?}");
     let pages = advice.clients.pages.unwrap();
     assert!((pages.mean - 3.75).abs() < 0.05, "{pages:?}");
     let think = advice.clients.think.unwrap();

@@ -212,7 +212,7 @@ fn class(role: Role, proposed: &[Proposed]) -> Class {
     let found = proposed.iter().find(|class| class.role == role);
     let worth = found.and_then(|class| class.worth).unwrap_or_default();
     let transacts = found.is_some_and(|class| class.transacts);
-    let after = found.map_or(&[][..], |class| &class.after);
+    let requires = found.map_or(&[][..], |class| &class.requires);
     Class {
         name: role.name().to_owned(),
         // These fields are empty because no request is sent.
@@ -223,7 +223,7 @@ fn class(role: Role, proposed: &[Proposed]) -> Class {
         tier: if transacts { Tier::Transaction } else { Tier::Browsing },
         utility: Utility::new(1e3 * worth),
         queue: None,
-        after: after.iter().map(|role| *role as usize).collect(),
+        requires: requires.iter().map(|role| *role as usize).collect(),
         service: Distribution::Constant(Span::from_millis(1)).into(),
         shift: None,
         stop: None,

@@ -123,7 +123,7 @@ fn utilities_are_what_visitors_did() {
         toml.contains("[class.order]\nmatch = [\"POST /order/confirm\"]\ntier = \"transaction\""),
         "{toml}"
     );
-    assert!(toml.contains("after = [\"cart\"]"), "{toml}");
+    assert!(toml.contains("requires = [\"cart\"]"), "{toml}");
     assert!(found["forecast"]["runs"][0]["goodput"].as_f64().unwrap() > 0.0);
 }
 

@@ -22,7 +22,7 @@ name = "buy"
 request = "POST /buy"
 tier = "transaction"
 utility = 100
-after = ["main"]
+requires = ["main"]
 service = { mean = "20ms", shape = "exponential" }
 [session]
 start = "main"

@@ -26,7 +26,7 @@ pub(crate) static CLASS: Section = Section {
         SUCCESS,
         PIN,
         PLACES,
-        AFTER,
+        REQUIRES,
         CLASS_MODE,
         PERCENT,
         PATIENCE,
@@ -126,13 +126,14 @@ pub(crate) const SUCCESS: Key = Key::optional(
         alone: false,
     },
     "json result: success",
-    "The conditions on which an answer counts as a success, for `revenue` and for the `after` of \
-     other classes: one of the given statuses (status 302, status 2xx), and all other conditions. \
-     These are header NAME, header NAME: VALUE, and json NAME: VALUE (json a.b: 1 for a field \
-     inside another). A * before or after VALUE stands for any text. The gateway compares the path \
-     of a Location, its query only if VALUE contains `?`, and its host only if VALUE contains \
-     `://`. It looks for JSON in the first 16 KiB of the answer, which must not be compressed. If \
-     the class is enforced for a client, the gateway asks the application not to compress it.",
+    "The conditions on which an answer counts as a success, for `revenue` and for the `requires` \
+     of other classes: one of the given statuses (status 302, status 2xx), and all other \
+     conditions. These are header NAME, header NAME: VALUE, and json NAME: VALUE (json a.b: 1 for \
+     a field inside another). A * before or after VALUE stands for any text. The gateway compares \
+     the path of a Location, its query only if VALUE contains `?`, and its host only if VALUE \
+     contains `://`. It looks for JSON in the first 16 KiB of the answer, which must not be \
+     compressed. If the class is enforced for a client, the gateway asks the application not to \
+     compress it.",
 );
 pub(crate) const PIN: Key = Key::optional(
     "pin",
@@ -147,8 +148,8 @@ pub(crate) const PLACES: Key = Key::optional(
     "The number of places in the queue of the class, for policies with a queue for each class. If \
      not set, the policy's default.",
 );
-pub(crate) const AFTER: Key = Key::optional(
-    "after",
+pub(crate) const REQUIRES: Key = Key::optional(
+    "requires",
     Kind::Texts {
         of: "names of classes",
         regex: "^[a-z][a-z0-9_-]{0,31}$",

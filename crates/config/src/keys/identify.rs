@@ -49,7 +49,7 @@ pub(crate) const SESSIONS: Key = Key::new(
     "65536",
     "How many sessions the gateway remembers. In a full table, sessions that have proven nothing \
      make room first while they have more than half of it: they were served no transaction, and \
-     no class that another class names in `after`. An address with more than a 1024th of the \
+     no class that another class names in `requires`. An address with more than a 1024th of the \
      table, and more than 16 sessions, gives up its own. An upgrade and `state.directory` keep \
      the sessions that were served last, as many as fit into 64 MiB: about two million.",
 );

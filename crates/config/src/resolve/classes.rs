@@ -146,7 +146,7 @@ fn resolve(
             pinned: values.get(&keys::PIN).map(|pin| Utility::new(pin.number())),
             stop: terminate::bounds(&draft.name, values, report),
             queue: values.get(&keys::PLACES).map(|places| places.whole() as u32),
-            after: after(draft, drafts, report),
+            requires: requires(draft, drafts, report),
         },
         patterns: patterns(values),
         mode,
@@ -206,13 +206,13 @@ fn has_no_revenue(draft: &Draft) -> bool {
     revenue <= 0.0 && !draft.values.refused(&keys::REVENUE)
 }
 
-/// Returns whether another class names this one in its `after`.
+/// Returns whether another class names this one in its `requires`.
 fn is_required(draft: &Draft, drafts: &[Draft]) -> bool {
-    let requires = |other: &Draft| {
-        let after = other.values.given(&keys::AFTER).map(|(value, _)| value.texts());
-        after.into_iter().flatten().any(|name| *name.get_ref() == draft.name)
+    let names_it = |other: &Draft| {
+        let requires = other.values.given(&keys::REQUIRES).map(|(value, _)| value.texts());
+        requires.into_iter().flatten().any(|name| *name.get_ref() == draft.name)
     };
-    drafts.iter().any(|other| other.name != draft.name && requires(other))
+    drafts.iter().any(|other| other.name != draft.name && names_it(other))
 }
 
 /// Returns the conditions on which an answer counts as a success.
@@ -243,10 +243,10 @@ fn success(draft: &Draft, drafts: &[Draft], mode: Mode, report: &mut Report) -> 
     if has_no_revenue(draft) && !is_required(draft, drafts) {
         let message = format!(
             "`{path}` has no effect: the class has no revenue, and no other class names it in \
-             `after`"
+             `requires`"
         );
         let help = "set `revenue` to the average revenue of a success, or name the class in the \
-                    `after` of another"
+                    `requires` of another"
             .to_string();
         report.add(Finding::new(&code::NO_REVENUE, at, message).help(help));
     }
@@ -254,15 +254,15 @@ fn success(draft: &Draft, drafts: &[Draft], mode: Mode, report: &mut Report) -> 
 }
 
 /// Returns the classes of which a session must have been served one before.
-fn after(draft: &Draft, drafts: &[Draft], report: &mut Report) -> ClassSet {
-    let Some((value, at)) = draft.values.given(&keys::AFTER) else {
+fn requires(draft: &Draft, drafts: &[Draft], report: &mut Report) -> ClassSet {
+    let Some((value, at)) = draft.values.given(&keys::REQUIRES) else {
         return ClassSet::NONE;
     };
     if draft.values.of(&keys::TIER).word::<Tier>() == Tier::Browsing {
         let message =
-            format!("`class.{}.after` has no effect on a class of browsing", shown(&draft.name));
-        let help = format!("write tier = \"{}\", or remove `after`", Tier::Transaction.name());
-        report.add(Finding::new(&code::AFTER_BROWSE, at, message).help(help));
+            format!("`class.{}.requires` has no effect on a class of browsing", shown(&draft.name));
+        let help = format!("write tier = \"{}\", or remove `requires`", Tier::Transaction.name());
+        report.add(Finding::new(&code::REQUIRES_OF_BROWSING, at, message).help(help));
     }
     let mut set = ClassSet::NONE;
     for name in value.texts() {
@@ -270,25 +270,25 @@ fn after(draft: &Draft, drafts: &[Draft], report: &mut Report) -> ClassSet {
             Some(index) if drafts[index].name != draft.name => {
                 set = set.with(ClassId(index as u8));
             }
-            Some(_) => report.add(after_itself(name)),
-            None => report.add(after_nothing(name, drafts)),
+            Some(_) => report.add(requires_itself(name)),
+            None => report.add(requires_nothing(name, drafts)),
         }
     }
     set
 }
 
-fn after_itself(name: &Spanned<String>) -> Finding {
-    let message = format!("`class.{0}.after` names `{0}` itself", shown(name.get_ref()));
+fn requires_itself(name: &Spanned<String>) -> Finding {
+    let message = format!("`class.{0}.requires` names `{0}` itself", shown(name.get_ref()));
     let help =
         "give the first step of the purchase a class of its own, and name that one".to_string();
-    Finding::new(&code::AFTER, name.span(), message).help(help)
+    Finding::new(&code::REQUIRES, name.span(), message).help(help)
 }
 
-fn after_nothing(name: &Spanned<String>, drafts: &[Draft]) -> Finding {
+fn requires_nothing(name: &Spanned<String>, drafts: &[Draft]) -> Finding {
     let message = format!("there is no class `{}`", shown(name.get_ref()));
     let names = drafts.iter().map(|draft| draft.name.as_str());
     let help = spelling::did_you_mean(name.get_ref(), names);
-    Finding::new(&code::AFTER, name.span(), message).help(help)
+    Finding::new(&code::REQUIRES, name.span(), message).help(help)
 }
 
 /// Returns the classifier of all usable patterns. Each unusable one is reported.

@@ -385,9 +385,9 @@ fn conditions_of_success_have_an_effect_where_a_success_earns_or_proves_somethin
         let (_, warnings) = Config::parse(&text, "test").unwrap();
         warnings.iter().map(|one| one.code).collect::<Vec<_>>()
     };
-    assert_eq!(of("revenue = 0", "after = ['other']"), ["W122"]);
-    assert_eq!(of("revenue = 1", "after = ['other']").len(), 0);
-    assert_eq!(of("revenue = 0", "after = ['a']").len(), 0);
+    assert_eq!(of("revenue = 0", "requires = ['other']"), ["W122"]);
+    assert_eq!(of("revenue = 1", "requires = ['other']").len(), 0);
+    assert_eq!(of("revenue = 0", "requires = ['a']").len(), 0);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use bywash_units::{Span, Utility};
 const SHOP: &str = r#"
 version = 1
 mode = "observe"
-class.pay = { match = ["POST /pay"], tier = "transaction", utility = 50, revenue = 40, revenue_header = "Order-Total", success = ["status 2xx", "header X-Placed"], after = ["home"], queue = 25 }
+class.pay = { match = ["POST /pay"], tier = "transaction", utility = 50, revenue = 40, revenue_header = "Order-Total", success = ["status 2xx", "header X-Placed"], requires = ["home"], queue = 25 }
 
 [listen]
 http = "0.0.0.0:80"
@@ -111,7 +111,7 @@ fn classes_come_in_the_order_of_the_file_and_other_comes_last() {
     assert_eq!(lines, [Some(4), Some(25), Some(30)]);
     let ClassConfig { class, mode, patience, .. } = &classes[0];
     assert_eq!((class.tier, class.queue), (Tier::Transaction, Some(25)));
-    assert_eq!(class.after, ClassSet::NONE.with(ClassId(1)));
+    assert_eq!(class.requires, ClassSet::NONE.with(ClassId(1)));
     assert_eq!((*mode, *patience), (Mode::Observe, None));
     assert_eq!(class.revenue, Utility::new(40.0));
     assert_eq!(classes[0].revenue_header.as_deref(), Some("order-total"));
@@ -206,7 +206,7 @@ fn what_the_example_has_in_comments_is_right_too() {
     std::fs::remove_file(&keys).unwrap();
     let (config, warnings) = parsed.unwrap();
     // The warnings are expected: four TLS keys without a TLS server, a customer field without a
-    // trusted hop, conditions of success on a class without revenue, `after` on a browsing
+    // trusted hop, conditions of success on a class without revenue, `requires` on a browsing
     // class, and running times on a class that is not safe to stop.
     let codes: Vec<&str> = warnings.iter().map(|warning| warning.code).collect();
     assert_eq!(

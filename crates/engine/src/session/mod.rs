@@ -90,11 +90,11 @@ impl Segment {
     const COUNT: usize = 2;
 }
 
-/// Returns the classes that prove a session: those that another class names in `after`, and
+/// Returns the classes that prove a session: those that another class names in `requires`, and
 /// transactions.
 pub(crate) fn proving(classes: &[Class]) -> ClassSet {
     let prove = |all: ClassSet, (index, class): (usize, &Class)| {
-        let opened = all.union(class.after);
+        let opened = all.union(class.requires);
         match class.tier {
             Tier::Transaction => opened.with(ClassId(index as u8)),
             Tier::Browsing => opened,
@@ -387,7 +387,7 @@ impl Sessions {
             return Standing::New;
         }
         let served = remembered.unwrap_or_default().union(proven);
-        let walked = class.after.is_empty() || served.meets(class.after);
+        let walked = class.requires.is_empty() || served.meets(class.requires);
         match class.tier {
             Tier::Transaction if walked => Standing::Transaction,
             Tier::Transaction | Tier::Browsing => Standing::InProgress,

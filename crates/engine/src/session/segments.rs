@@ -1,12 +1,12 @@
 //! The choice of the session that is evicted from a full table.
 //!
 //! **Two segments.** A session is *proven* once it was served a transaction or a class that opens
-//! another one (some class names it in `after`). Every other session is *fresh*. A fresh session is
-//! evicted while fresh ones have more than half of the table, otherwise a proven one, so each kind
-//! can have half of the table. With less for fresh sessions, proven sessions whose visitors have
-//! left long ago would leave no room for new visitors. This is the segmented LRU of Karedla, Love
-//! and Wherry, «Caching Strategies to Improve Disk System Performance», Computer 27(3), 1994. It
-//! differs in what promotes an entry: in the paper a second access does. Here that would cost an
+//! another one (some class names it in `requires`). Every other session is *fresh*. A fresh session
+//! is evicted while fresh ones have more than half of the table, otherwise a proven one, so each
+//! kind can have half of the table. With less for fresh sessions, proven sessions whose visitors
+//! have left long ago would leave no room for new visitors. This is the segmented LRU of Karedla,
+//! Love and Wherry, «Caching Strategies to Improve Disk System Performance», Computer 27(3), 1994.
+//! It differs in what promotes an entry: in the paper a second access does. Here that would cost an
 //! attacker only one more cheap request for each invented cookie, while a proof costs what the site
 //! asks of its buyers.
 //!

@@ -24,7 +24,7 @@ fn pay() -> Class {
         stop: None,
         pinned: None,
         queue: None,
-        after: ClassSet::NONE.with(LOGIN),
+        requires: ClassSet::NONE.with(LOGIN),
     }
 }
 

@@ -364,7 +364,7 @@ mod tests {
             pinned: pinned.map(Utility::new),
             stop: None,
             queue: None,
-            after: ClassSet::NONE,
+            requires: ClassSet::NONE,
         };
         [class(Tier::Browsing, pinned), class(Tier::Transaction, None)]
     }

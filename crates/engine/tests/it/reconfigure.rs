@@ -231,7 +231,7 @@ fn a_path_that_is_configured_otherwise_counts_from_the_next_request() {
     site.prove(7, &[LOGIN]);
     let before = site.arrive_in(7, PAYMENT);
     let mut shorter = classes();
-    shorter[PAYMENT.index()].after = [LOGIN].into_iter().collect();
+    shorter[PAYMENT.index()].requires = [LOGIN].into_iter().collect();
     assert_eq!(site.reconfigure(shorter, None, one_slot()), []);
     let after = site.arrive_in(7, PAYMENT);
     assert_eq!(site.drain(), [after, before]);
@@ -275,5 +275,5 @@ fn settings_say_whether_the_order_changes() {
     assert!(with(|class| class.utility = Utility::new(1.0)));
     assert!(with(|class| class.queue = Some(7)));
     assert!(!with(|class| class.name = "detail".to_string()));
-    assert!(!with(|class| class.after = [SEARCH].into_iter().collect()));
+    assert!(!with(|class| class.requires = [SEARCH].into_iter().collect()));
 }

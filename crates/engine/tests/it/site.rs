@@ -19,7 +19,7 @@ pub(crate) const CONFIRM: ClassId = ClassId(7);
 /// Paper 1, «Sample 'Utility' Values for Queues». Login may follow anything; each later step
 /// requires the one before it.
 pub(crate) fn classes() -> Vec<Class> {
-    let class = |name: &str, tier, utility, after| Class {
+    let class = |name: &str, tier, utility, requires| Class {
         name: name.to_string(),
         tier,
         utility: Utility::new(utility),
@@ -27,18 +27,18 @@ pub(crate) fn classes() -> Vec<Class> {
         stop: None,
         pinned: None,
         queue: None,
-        after,
+        requires,
     };
-    let after = |class| ClassSet::NONE.with(class);
+    let requires = |class| ClassSet::NONE.with(class);
     vec![
         class("main", Tier::Browsing, 27.0, ClassSet::NONE),
         class("browse", Tier::Browsing, 22.0, ClassSet::NONE),
         class("search", Tier::Browsing, 36.0, ClassSet::NONE),
         class("details", Tier::Browsing, 73.0, ClassSet::NONE),
         class("login", Tier::Transaction, 3650.0, ClassSet::NONE),
-        class("shipping", Tier::Transaction, 4050.0, after(LOGIN)),
-        class("payment", Tier::Transaction, 4500.0, after(SHIPPING)),
-        class("confirm", Tier::Transaction, 5000.0, after(PAYMENT)),
+        class("shipping", Tier::Transaction, 4050.0, requires(LOGIN)),
+        class("payment", Tier::Transaction, 4500.0, requires(SHIPPING)),
+        class("confirm", Tier::Transaction, 5000.0, requires(PAYMENT)),
     ]
 }
 

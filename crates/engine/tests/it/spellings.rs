@@ -17,7 +17,7 @@ fn class() -> impl Strategy<Value = Class> {
             utility: Utility::new(f64::from(utility)),
             revenue: Utility::default(),
             queue: None,
-            after: ClassSet::NONE,
+            requires: ClassSet::NONE,
             stop: stop
                 .map(|(min, max)| Bounds { min: Span::from_secs(min), max: Span::from_secs(max) }),
             pinned: None,

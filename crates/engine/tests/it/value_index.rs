@@ -284,7 +284,7 @@ fn a_new_class_is_worth_what_its_tier_is_before_anybody_comes() {
     let mut classes = with_revenue();
     classes.push(Class {
         name: "wallet".into(),
-        after: ClassSet::NONE,
+        requires: ClassSet::NONE,
         ..classes[PAYMENT.index()].clone()
     });
     let wallet = ClassId(8);

@@ -140,17 +140,17 @@ fn warning(settings: &Settings, class: &ClassConfig, counts: StandingCounts) -> 
     if class.class.tier != Tier::Transaction || transaction > 0 || seen < ENOUGH {
         return None;
     }
-    let after = class.class.after.iter().map(|class| &*settings.class(class).class.name);
-    let after: Vec<&str> = after.collect();
+    let requires = class.class.requires.iter().map(|class| &*settings.class(class).class.name);
+    let requires: Vec<&str> = requires.collect();
     if in_progress == 0 {
         return Some(format!(
             "none of {seen} requests was of a session that was served before: check identify.session"
         ));
     }
-    (!after.is_empty()).then(|| {
+    (!requires.is_empty()).then(|| {
         format!(
             "none of {seen} requests was a transaction: no session had been served `{}` before",
-            after.join("` or `")
+            requires.join("` or `")
         )
     })
 }

@@ -32,8 +32,8 @@ pub(crate) fn continuing(config: Config, before: &Config) -> Result<Config, TooM
     }
     let renumber = |class: ClassId| ClassId(numbers[class.index()] as u8);
     for number in &numbers {
-        let after = &mut classes[*number].class.after;
-        *after = after.iter().map(renumber).collect();
+        let requires = &mut classes[*number].class.requires;
+        *requires = requires.iter().map(renumber).collect();
     }
     let classifier = config.classifier.renumbered(renumber);
     Ok(Config { classes, classifier, ..config })

@@ -14,7 +14,7 @@ fn shop(upstream: &Upstream) -> Setup {
         .limit(1)
         .set("scheduler.capacity", "1")
         .set("class.product", "{ match = ['GET /p/**'] }")
-        .set("class.pay", "{ match = ['POST /pay'], tier = 'transaction', after = ['product'] }")
+        .set("class.pay", "{ match = ['POST /pay'], tier = 'transaction', requires = ['product'] }")
 }
 
 fn visit(gateway: &Running, request: &str) -> Wire {
@@ -91,7 +91,7 @@ fn a_class_that_is_gone_has_proven_nothing() {
     let renamed = shop(&upstream)
         .unset("class.product")
         .set("class.item", "{ match = ['GET /p/**'] }")
-        .set("class.pay", "{ match = ['POST /pay'], tier = 'transaction', after = ['item'] }");
+        .set("class.pay", "{ match = ['POST /pay'], tier = 'transaction', requires = ['item'] }");
     assert!(!pushes_out(&start(&renamed, learned), &calls));
 }
 
@@ -281,7 +281,7 @@ fn write_the_golden_files() {
     std::fs::create_dir_all(&to).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let setup = shop(&upstream)
-        .set("class.pay", "{ match = ['POST /pay'], tier = 'transaction', after = ['product'] }")
+        .set("class.pay", "{ match = ['POST /pay'], tier = 'transaction', requires = ['product'] }")
         .set("state.directory", &format!("'{}'", folder.path().display()));
     let found = r#"{"entries": [{"number": 1, "pattern": "/slow", "found": null, "since": "2026-01-01T00:00:00Z",
         "seen": "2100-01-01T00:00:00Z", "state": {"ruled": {"grants": {"at_once": 2, "queue": 10, "wait": "5s"},

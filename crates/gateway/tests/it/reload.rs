@@ -142,7 +142,7 @@ fn what_a_session_has_proven_outlives_it() {
             .set("class.product", "{ match = ['GET /p/**'] }")
             .set(
                 "class.pay",
-                "{ match = ['POST /pay'], tier = 'transaction', after = ['product'] }",
+                "{ match = ['POST /pay'], tier = 'transaction', requires = ['product'] }",
             )
     };
     let gateway = before("zebra").start();

@@ -11,7 +11,7 @@ fn shop() -> (Upstream, Calls, Running) {
         .limit(1)
         .set("scheduler.capacity", "1")
         .set("class.product", "{ match = ['GET /p/**'] }")
-        .set("class.pay", "{ match = ['POST /pay'], tier = 'transaction', after = ['product'] }")
+        .set("class.pay", "{ match = ['POST /pay'], tier = 'transaction', requires = ['product'] }")
         .start();
     (upstream, calls, gateway)
 }
@@ -153,7 +153,7 @@ fn answers(status: &'static str, fields: &'static str) -> (Upstream, Running) {
     });
     let gateway = Setup::before(&upstream)
         .set("class.login", "{ match = ['* /login'] }")
-        .set("class.pay", "{ match = ['POST /pay'], tier = 'transaction', after = ['login'] }")
+        .set("class.pay", "{ match = ['POST /pay'], tier = 'transaction', requires = ['login'] }")
         .start();
     (upstream, gateway)
 }
@@ -185,7 +185,10 @@ fn only_a_success_of_its_class_proves_something_to_another() {
         let login = format!("{{ match = ['POST /login'], success = ['{success}'] }}");
         let gateway = Setup::before(&upstream)
             .set("class.login", &login)
-            .set("class.pay", "{ match = ['POST /pay'], tier = 'transaction', after = ['login'] }")
+            .set(
+                "class.pay",
+                "{ match = ['POST /pay'], tier = 'transaction', requires = ['login'] }",
+            )
             .start();
         let stands = |standing: &str| {
             let labels = format!("class=\"pay\",standing=\"{standing}\"");
@@ -228,7 +231,7 @@ fn invented_cookies_take_nothing_from_a_session_that_has_proven_something() {
         .set("scheduler.capacity", "1")
         .set("identify.sessions", "100")
         .set("class.login", "{ match = ['POST /login'], tier = 'transaction' }")
-        .set("class.pay", "{ match = ['POST /pay'], tier = 'transaction', after = ['login'] }")
+        .set("class.pay", "{ match = ['POST /pay'], tier = 'transaction', requires = ['login'] }")
         .start();
     let mut buyer = gateway.client();
     visit(&calls, &mut buyer, &with_cookie("POST /login", "buyer"), "");
@@ -303,7 +306,7 @@ fn the_status_counts_standings_and_says_why_no_purchase_is_a_transaction() {
     let setup = Setup::before(&upstream)
         .set("identify.session", "'cookie:sid'")
         .set("class.step", "{ match = ['GET /step'] }")
-        .set("class.pay", "{ match = ['* /pay'], tier = 'transaction', after = ['step'] }");
+        .set("class.pay", "{ match = ['* /pay'], tier = 'transaction', requires = ['step'] }");
     let gateway = setup.start();
     let mut client = gateway.client();
     let mut asks = |line: &str, cookie: &str| {

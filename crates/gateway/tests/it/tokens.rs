@@ -63,7 +63,7 @@ impl KeyFile {
             .set("class.product", "{ match = ['GET /p/**'] }")
             .set(
                 "class.pay",
-                "{ match = ['POST /pay'], tier = 'transaction', after = ['product'] }",
+                "{ match = ['POST /pay'], tier = 'transaction', requires = ['product'] }",
             )
             .set("class.confirm", "{ match = ['GET /confirm'], revenue = 40 }")
     }

@@ -13,9 +13,9 @@ use bywash_units::Utility;
 pub(crate) fn toml(scenario: &Scenario) -> String {
     let mut text = String::new();
     for class in &scenario.classes {
-        let after: Vec<&str> =
-            class.after.iter().map(|i| scenario.classes[*i].name.as_str()).collect();
-        add(&mut text, class, &after);
+        let requires: Vec<&str> =
+            class.requires.iter().map(|i| scenario.classes[*i].name.as_str()).collect();
+        add(&mut text, class, &requires);
     }
     text
 }
@@ -50,7 +50,7 @@ pub(crate) fn haproxy_conditions(scenario: &Scenario) -> Result<Vec<String>, Str
     scenario.signals.iter().map(test).collect()
 }
 
-fn add(text: &mut String, class: &Class, after: &[&str]) {
+fn add(text: &mut String, class: &Class, requires: &[&str]) {
     let tier = match class.tier {
         Tier::Transaction => "transaction",
         Tier::Browsing => "browsing",
@@ -58,7 +58,7 @@ fn add(text: &mut String, class: &Class, after: &[&str]) {
     // Writing to a string cannot fail. A list of names has the same syntax in Rust and in TOML.
     let _ = writeln!(
         text,
-        "[class.{}]\nmatch = [\"{} {}\"]\ntier = \"{tier}\"\nutility = {}\nafter = {after:?}",
+        "[class.{}]\nmatch = [\"{} {}\"]\ntier = \"{tier}\"\nutility = {}\nrequires = {requires:?}",
         class.name,
         class.method,
         path(class),
@@ -144,7 +144,7 @@ mod tests {
         let search =
             "[class.search]\nmatch = [\"GET /search\"]\ntier = \"browsing\"\nutility = 36\n";
         assert!(text.contains(search), "{text}");
-        assert!(text.contains("after = [\"payment\"]\nrevenue = 1\n"), "{text}");
+        assert!(text.contains("requires = [\"payment\"]\nrevenue = 1\n"), "{text}");
         assert_eq!(text.matches("revenue").count(), 1, "{text}");
         assert_eq!(signals(&peers()), ["cookie:returning=1"]);
     }

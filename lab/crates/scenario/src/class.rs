@@ -29,7 +29,7 @@ pub struct Class {
     pub queue: Option<u32>,
     /// Indices of its prerequisite classes. The class counts as a transaction only for a session
     /// that was served one of them.
-    pub after: Vec<usize>,
+    pub requires: Vec<usize>,
     /// Service demand.
     pub service: Service,
     /// A different service demand for a limited time.

@@ -84,7 +84,7 @@ struct RawClass {
     utility: f64,
     queue: Option<u32>,
     #[serde(default)]
-    after: Vec<String>,
+    requires: Vec<String>,
     service: Service,
     shift: Option<shift::RawSpec>,
     think: Option<Distribution>,
@@ -418,7 +418,7 @@ fn resolve_class(
     problems.unless(class.think != Some(Distribution::Never), why);
     let station = problems.part(stations::of_class(stations, class.station.as_deref(), name));
     problems.part(threads::check(class.parallel, name));
-    let after = problems.parts(class.after.iter().map(|other| find(index, other, name)));
+    let requires = problems.parts(class.requires.iter().map(|other| find(index, other, name)));
     let class = request.map(|(method, path)| Class {
         name: name.clone(),
         method: method.into(),
@@ -428,7 +428,7 @@ fn resolve_class(
         tier: class.tier,
         utility: Utility::new(class.utility),
         queue: class.queue,
-        after,
+        requires,
         service: class.service.clone(),
         shift: shift.flatten(),
         stop: stop.flatten(),

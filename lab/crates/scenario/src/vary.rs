@@ -26,7 +26,7 @@ pub struct Setting {
 }
 
 /// Keys that hold lists. A single value becomes a list of one.
-const LISTS: [&str; 3] = ["rho", "closes", "after"];
+const LISTS: [&str; 3] = ["rho", "closes", "requires"];
 
 impl FromStr for Setting {
     type Err = String;

@@ -103,7 +103,7 @@ pub(crate) fn engine_classes(scenario: &Scenario) -> Vec<Class> {
         stop: class.stop.map(|(min, max)| Bounds { min, max }),
         pinned: class.pinned,
         queue: class.queue,
-        after: class.after.iter().fold(ClassSet::NONE, |set, i| set.with(ClassId(*i as u8))),
+        requires: class.requires.iter().fold(ClassSet::NONE, |set, i| set.with(ClassId(*i as u8))),
     };
     scenario.classes.iter().map(class).collect()
 }

@@ -103,7 +103,7 @@ impl AdmissionSettings {
             utility: Utility::new(utility),
             revenue: Utility::default(),
             queue: None,
-            after: ClassSet::NONE,
+            requires: ClassSet::NONE,
             stop: None,
             pinned: None,
         });

@@ -39,7 +39,7 @@ fn classes(site: Site) -> Vec<Class> {
         stop,
         pinned: None,
         queue: None,
-        after: ClassSet::NONE,
+        requires: ClassSet::NONE,
     };
     let two = [class("browse", Tier::Browsing, 22.0), class("pay", Tier::Transaction, 4_500.0)];
     let count = if site == Site::Small { two.len() } else { ClassSet::MOST };

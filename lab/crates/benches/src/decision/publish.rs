@@ -123,6 +123,6 @@ fn class(number: usize) -> Class {
         stop: None,
         pinned: None,
         queue: None,
-        after: ClassSet::NONE,
+        requires: ClassSet::NONE,
     }
 }

@@ -36,7 +36,7 @@ pub(super) fn scenario(
         },
         utility: class.class.utility,
         queue: class.class.queue,
-        after: indices(class.class.after),
+        requires: indices(class.class.requires),
         service: Distribution::Constant(means[index].time).into(),
         shift: None,
         stop: None,

@@ -23,7 +23,7 @@ pub(crate) const SMALL: &str = r#"
     request = "POST /buy"
     tier = "transaction"
     utility = 100
-    after = ["main"]
+    requires = ["main"]
     service = { mean = "50ms", shape = "constant" }
     [session]
     start = "main"

@@ -34,7 +34,7 @@ impl Server {
             stop: None,
             pinned: None,
             queue: None,
-            after: ClassSet::NONE,
+            requires: ClassSet::NONE,
         };
         let classes = vec![
             class("browse", Tier::Browsing, 1.0),

@@ -75,7 +75,7 @@ access = "{dir}/access.log"
     }
     if let Some(sessions) = setup.sessions {
         let classes = "[class.login]\nmatch = [\"POST /login\"]\ntier = \"transaction\"\n[class.pay]\n\
-                       match = [\"POST /pay\"]\ntier = \"transaction\"\nafter = [\"login\"]\n";
+                       match = [\"POST /pay\"]\ntier = \"transaction\"\nrequires = [\"login\"]\n";
         let _ =
             write!(text, "[identify]\nsession = \"cookie:sid\"\nsessions = {sessions}\n{classes}");
     }

@@ -120,7 +120,7 @@ pub(crate) static STANDINGS: Metric = Metric {
     remedy: Do(
         "If a class of purchases has only `new` requests, sessions are not recognised: check \
          `identify.session`. If it has only `in_progress` requests, no session is served a class \
-         that its `after` names.",
+         that its `requires` names.",
     ),
 };
 pub(crate) static SHADOW_REQUESTS: Metric = Metric {
@@ -153,7 +153,7 @@ pub(crate) static QUEUE_WAIT_SECONDS: Metric = Metric {
     help: "Time from arrival to the start of service, or to the end of a request that never ran",
     remedy: Do(
         "If an important class waits long, check that its tier is `transaction`, that it has \
-         `after`, and that its session is known. If all classes wait long, a shorter \
+         `requires`, and that its session is known. If all classes wait long, a shorter \
          `queue.max_wait` refuses sooner; only more capacity serves more.",
     ),
 };
