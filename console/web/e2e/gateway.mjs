@@ -96,7 +96,7 @@ revenue = 30
 
 [class.search]
 match = ["GET /search"]
-safe = "read-only"
+cancellable = true
 run_max = "30s"
 
 [class.detail]

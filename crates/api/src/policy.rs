@@ -54,7 +54,7 @@ pub struct ClassPolicy {
     /// How long a client waits for a response that still counts as in time, if the file sets it.
     pub patience_ms: Option<u64>,
     /// Whether its requests may be stopped while they run.
-    pub stoppable: bool,
+    pub cancellable: bool,
     /// The mode in force.
     pub mode: Mode,
     /// The percentage of clients that the mode applies to.

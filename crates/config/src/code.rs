@@ -115,7 +115,7 @@ codes! {
         "No client can show the signal `returning`: there are no tokens, or no class has revenue.";
     LEARNS_NOTHING = "W129", "The policy ranks by worth, and no class has revenue.";
     RUN_BOUNDS = "E131", "The least running time of a class is above the most.";
-    NOT_SAFE = "W132", "The class is not safe to stop, so its running times have no effect.";
+    NOT_CANCELLABLE = "W132", "The class is not cancellable, so its running times have no effect.";
     WATERMARKS = "E133", "The low watermark of loss is above the high one.";
     RUN_UNREACHED = "W134",
         "A server must have answered before the longest running time of the class.";

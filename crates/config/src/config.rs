@@ -74,25 +74,6 @@ impl Config {
     }
 }
 
-/// Whether requests of a class can be stopped while they run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Safe {
-    /// The file does not declare it.
-    No,
-    /// The requests change nothing.
-    ReadOnly,
-}
-
-impl Safe {
-    /// Returns the name used in the configuration file.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::No => "no",
-            Self::ReadOnly => "read-only",
-        }
-    }
-}
-
 /// Buffering of the bodies of waiting requests, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queue {

@@ -2,7 +2,7 @@
 
 use bywash_engine::Tier;
 
-use crate::config::{Details, Safe};
+use crate::config::Details;
 use crate::elephants::Act;
 use crate::identify::Charge;
 use crate::listen::{ForwardingField, HalfClose};
@@ -40,4 +40,3 @@ worded!(Charge: Session, Address);
 worded!(Departures: Auto, Noticed, Unnoticed);
 worded!(Details: Trusted, All, None);
 worded!(Tier: Browsing, Transaction);
-worded!(Safe: No, ReadOnly);

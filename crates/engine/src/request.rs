@@ -264,7 +264,7 @@ pub struct Request {
     /// Whether the driver would stop the request while it runs, if its class can be stopped. This
     /// is decided on arrival, so that a later change of settings cannot make the driver and the
     /// engine disagree.
-    pub stoppable: bool,
+    pub cancellable: bool,
     /// How much of the body has been received.
     pub upload: Upload,
     /// The rule that the request falls under, as an elephant. Rules do not apply to transactions.
@@ -284,7 +284,7 @@ impl Request {
             proven: ClassSet::NONE,
             attempt: None,
             retry: false,
-            stoppable: true,
+            cancellable: true,
             upload: Upload::Whole,
             rule: None,
         }

@@ -27,7 +27,7 @@ pub(super) fn elephant(pattern: &str) -> Elephant {
 pub(super) fn policy() -> Policy {
     let class = |name, tier, mode, percent, overridden: Option<u32>| {
         json!({
-            "name": name, "tier": tier, "matches": [], "utility": 1.0, "patience_ms": null, "stoppable": false,
+            "name": name, "tier": tier, "matches": [], "utility": 1.0, "patience_ms": null, "cancellable": false,
             "mode": mode, "percent": percent, "file_mode": "observe", "file_percent": 100, "overridden": overridden
         })
     };

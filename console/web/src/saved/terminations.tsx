@@ -18,11 +18,11 @@ interface Properties {
     rows: Rows;
     version: number;
     terminate: PolicyInForce | undefined;
-    stoppable: readonly string[] | undefined;
+    cancellable: readonly string[] | undefined;
     window: WindowName;
 }
 
-export function Terminations({ rows, version, terminate, stoppable, window }: Properties) {
+export function Terminations({ rows, version, terminate, cancellable, window }: Properties) {
     const shown = useMemo(() => {
         const from = firstOf(rows, window);
         const lasted = rows.gauge('lasted_ms').slice(from);
@@ -33,7 +33,7 @@ export function Terminations({ rows, version, terminate, stoppable, window }: Pr
             lost: lostOf(rows.total, from),
         };
     }, [rows, version, window]);
-    const known = (stoppable ?? []).filter(name => rows.class(name));
+    const known = (cancellable ?? []).filter(name => rows.class(name));
     const isStopping = known.length > 0 || shown.terminated.some(count => count > 0);
     const text = spanOf(window);
     return (
@@ -42,9 +42,9 @@ export function Terminations({ rows, version, terminate, stoppable, window }: Pr
                 <p>
                     <Parameters of={terminate} />{' '}
                     <span class="why">
-                        {stoppable && stoppable.length > 0
-                            ? `Classes whose requests can be stopped: ${stoppable.join(', ')}.`
-                            : 'No class is configured so that its requests can be stopped (`safe`).'}
+                        {cancellable && cancellable.length > 0
+                            ? `Classes whose requests can be stopped: ${cancellable.join(', ')}.`
+                            : 'No class is configured so that its requests can be stopped (`cancellable`).'}
                     </span>
                 </p>
             )}

@@ -96,7 +96,7 @@ export function Saved({ route }: Seen) {
                 rows={rows}
                 version={version}
                 terminate={policy.value?.terminate}
-                stoppable={policy.value?.classes.filter(one => one.stoppable).map(one => one.name)}
+                cancellable={policy.value?.classes.filter(one => one.cancellable).map(one => one.name)}
                 window={window}
             />
         </Page>

@@ -115,15 +115,15 @@ fn a_form_that_is_shown_again_is_not_an_order() {
 fn what_a_preset_offers_in_comments_is_right() {
     for (name, preset) in PRESETS {
         let toml = file(preset, "http://127.0.0.1:3000", None);
-        let keys = ["safe = ", "revenue = ", "revenue_header = ", "success = "];
+        let keys = ["cancellable = ", "revenue = ", "revenue_header = ", "success = "];
         let offered =
             keys.iter().fold(toml.clone(), |toml, key| toml.replace(&format!("# {key}"), key));
         assert_ne!(offered, toml, "{name} offers something");
         // A class that only observes does not see JSON in compressed answers (W143).
         let offered = offered.replace("\nmode = \"observe\"\n", "\nmode = \"enforce\"\n");
         let config = parsed(name, &offered);
-        let safe = config.classes.iter().filter(|class| class.class.stop.is_some()).count();
-        assert_eq!(safe, 1, "{name}");
+        let cancellable = config.classes.iter().filter(|class| class.class.stop.is_some()).count();
+        assert_eq!(cancellable, 1, "{name}");
     }
 }
 

@@ -4,7 +4,6 @@ use bywash_engine::Tier;
 
 use super::upstream::{TO_ANSWER, TO_CONNECT, TO_END};
 use super::{CLASSES, HOUR, millis};
-use crate::config::Safe;
 use crate::key::{Key, Section};
 use crate::kind::Kind;
 use crate::mode::Mode;
@@ -31,7 +30,7 @@ pub(crate) static CLASS: Section = Section {
         PERCENT,
         PATIENCE,
         CLASS_LEVEL,
-        SAFE,
+        CANCELLABLE,
         RUN_MIN,
         RUN_MAX,
         CLASS_MAX_BODY_BYTES,
@@ -184,26 +183,27 @@ pub(crate) const CLASS_LEVEL: Key = Key::optional(
     "The level of the class's requests, one of levels.names. The customer's level applies instead \
      if it is better.",
 );
-pub(crate) const SAFE: Key = Key::new(
-    "safe",
-    Kind::Word(Safe::WORDS),
-    "no",
-    "read-only: a request of this class changes nothing, and the application stops its work when \
-     the gateway closes the connection. Such a request can be stopped while it runs ([terminate]).",
+pub(crate) const CANCELLABLE: Key = Key::new(
+    "cancellable",
+    Kind::Truth,
+    super::TRUTH_NO,
+    "true: a request of this class changes nothing, and the application stops its work when the \
+     gateway closes the connection. Such a request can be stopped while it runs ([terminate]).",
 );
 pub(crate) const RUN_MIN: Key = Key::optional(
     "run_min",
     millis(1, HOUR),
     "500ms",
-    "The least running time before a request of a `safe` class can be stopped; 1s if not set.",
+    "The least running time before a request of a `cancellable` class can be stopped; 1s if not \
+     set.",
 );
 pub(crate) const RUN_MAX: Key = Key::optional(
     "run_max",
     millis(1, HOUR),
     "30s",
-    "The longest running time of a request of a `safe` class. After it the answer is of no use, \
-     and the gateway stops the request whatever the load. If not set, 60s, or `run_min` if that \
-     is more.",
+    "The longest running time of a request of a `cancellable` class. After it the answer is of no \
+     use, and the gateway stops the request whatever the load. If not set, 60s, or `run_min` if \
+     that is more.",
 );
 pub(crate) const CLASS_MAX_BODY_BYTES: Key = Key::optional(
     "max_body_bytes",

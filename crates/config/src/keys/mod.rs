@@ -122,7 +122,7 @@ pub(crate) const CONCURRENCY_POLICY: Key =
 
 pub(crate) static TERMINATE: Section = Section {
     name: "terminate",
-    about: "How long a request may run if its class is declared `safe` to stop. The other keys \
+    about: "How long a request may run if its class is declared `cancellable`. The other keys \
             are parameters of the policy.",
     keys: &[TERMINATE_POLICY],
 };

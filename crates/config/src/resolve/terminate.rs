@@ -6,7 +6,6 @@ use bywash_units::Span;
 
 use super::policy;
 use crate::code;
-use crate::config::Safe;
 use crate::document::Document;
 use crate::keys;
 use crate::kind::span_text;
@@ -15,7 +14,7 @@ use crate::report::{Finding, Report};
 use crate::source::shown;
 use crate::value::Value;
 
-/// The default bounds of a class that is safe to stop.
+/// The default bounds of a cancellable class.
 const LEAST: Span = Span::from_secs(1);
 const MOST: Span = Span::from_secs(60);
 
@@ -40,8 +39,8 @@ pub(super) fn settings(document: &Document<'_>, report: &mut Report) -> Terminat
 /// Warns of a longest running time that can never be reached: a value in the file was meant to have
 /// an effect.
 pub(super) fn check_reach(name: &str, values: &Values, response: Span, report: &mut Report) {
-    let is_safe = values.of(&keys::SAFE).word::<Safe>() != Safe::No;
-    let Some((max, at)) = values.given(&keys::RUN_MAX).filter(|_| is_safe) else { return };
+    let is_cancellable = values.of(&keys::CANCELLABLE).truth();
+    let Some((max, at)) = values.given(&keys::RUN_MAX).filter(|_| is_cancellable) else { return };
     if max.span() >= response && !values.refused(&keys::RUN_MAX) {
         let (max, response) = (span_text(max.span()), span_text(response));
         let path = format!("class.{}", shown(name));
@@ -62,13 +61,13 @@ pub(super) fn bounds(name: &str, values: &Values, report: &mut Report) -> Option
     let given = values.given(&keys::RUN_MIN).or_else(|| values.given(&keys::RUN_MAX));
     let at = given.map(|(_, at)| at);
     let path = format!("class.{}", shown(name));
-    if values.of(&keys::SAFE).word::<Safe>() == Safe::No {
+    if !values.of(&keys::CANCELLABLE).truth() {
         if let Some(at) = at {
             let message =
-                format!("`{path}` is not safe to stop: `run_min` and `run_max` have no effect");
+                format!("`{path}` is not cancellable: `run_min` and `run_max` have no effect");
             let help =
-                "write safe = \"read-only\" if its requests change nothing, or remove these keys";
-            report.add(Finding::new(&code::NOT_SAFE, at, message).help(help.to_string()));
+                "write cancellable = true if its requests change nothing, or remove these keys";
+            report.add(Finding::new(&code::NOT_CANCELLABLE, at, message).help(help.to_string()));
         }
         return None;
     }

@@ -207,7 +207,7 @@ fn what_the_example_has_in_comments_is_right_too() {
     let (config, warnings) = parsed.unwrap();
     // The warnings are expected: four TLS keys without a TLS server, a customer field without a
     // trusted hop, conditions of success on a class without revenue, `requires` on a browsing
-    // class, and running times on a class that is not safe to stop.
+    // class, and running times on a class that is not cancellable.
     let codes: Vec<&str> = warnings.iter().map(|warning| warning.code).collect();
     assert_eq!(
         codes,
@@ -260,19 +260,19 @@ fn a_class_that_is_safe_to_stop_grants_what_it_says_or_a_second_to_a_minute() {
         })
     };
     let secs = Span::from_secs;
-    let safe = "safe = 'read-only'\n";
+    let cancellable = "cancellable = true\n";
     assert_eq!(bounds("").unwrap(), (None, vec![]));
-    assert_eq!(bounds(safe).unwrap(), (Some((secs(1), secs(60))), vec![]));
-    let long = [safe, "run_min = '2m'"].concat();
+    assert_eq!(bounds(cancellable).unwrap(), (Some((secs(1), secs(60))), vec![]));
+    let long = [cancellable, "run_min = '2m'"].concat();
     assert_eq!(bounds(&long).unwrap(), (Some((secs(120), secs(120))), vec![]));
-    let both = [safe, "run_min = '2s'\nrun_max = '5s'"].concat();
+    let both = [cancellable, "run_min = '2s'\nrun_max = '5s'"].concat();
     assert_eq!(bounds(&both).unwrap(), (Some((secs(2), secs(5))), vec![]));
     assert_eq!(bounds("run_max = '5s'").unwrap(), (None, vec!["W132"]));
-    let slow = [safe, "run_max = '60s'"].concat();
+    let slow = [cancellable, "run_max = '60s'"].concat();
     assert_eq!(bounds(&slow).unwrap(), (Some((secs(1), secs(60))), vec!["W134"]));
     let patient = [&slow, "\nresponse_timeout = '61s'"].concat();
     assert_eq!(bounds(&patient).unwrap(), (Some((secs(1), secs(60))), vec![]));
-    let problems = bounds(&[safe, "run_min = '5s'\nrun_max = '2s'"].concat()).unwrap_err();
+    let problems = bounds(&[cancellable, "run_min = '5s'\nrun_max = '2s'"].concat()).unwrap_err();
     assert!(problems.to_string().contains("E131"), "{problems}");
     let text = "version = 1\nupstream.server = 'http://127.0.0.1:1'\n[terminate]\npolicy = 'loss'\nlow = 0.5\n";
     let problems = Config::parse(text, "test").unwrap_err();

@@ -260,7 +260,7 @@ impl Engine {
             holder: holder.map(Holder::of),
             address: request.address.map(|key| Holder::of(Principal::Address(key))),
             unfinished: request.upload == Upload::Unfinished && standing == Standing::New,
-            stoppable: request.stoppable,
+            cancellable: request.cancellable,
             since: now,
         };
         self.requests.arrive(id, waiting);
@@ -405,8 +405,8 @@ impl Engine {
     fn start(&mut self, now: Time, id: RequestId, reason: Reason) -> Action {
         self.running += 1;
         self.requests.run(now, id);
-        let Waiting { stops_as, stoppable, .. } = *self.view(now).waiting(id);
-        if stoppable && self.classes[stops_as.index()].stop.is_some() {
+        let Waiting { stops_as, cancellable, .. } = *self.view(now).waiting(id);
+        if cancellable && self.classes[stops_as.index()].stop.is_some() {
             self.requests.can_be_stopped(id);
         }
         self.limit.dispatched(now, self.load(now));

@@ -77,7 +77,7 @@ pub struct Waiting {
     /// Whether the request is of a new session and its body has not been received completely.
     pub(crate) unfinished: bool,
     /// Whether the driver would stop the request while it runs.
-    pub stoppable: bool,
+    pub cancellable: bool,
     /// The time at which the request began to wait.
     pub since: Time,
 }

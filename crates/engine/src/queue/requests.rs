@@ -50,7 +50,7 @@ pub(crate) struct Requests {
     pub(super) by_class: Lists,
     /// The running requests that can be stopped, in a list per class and standing, in the order in
     /// which they started.
-    stoppable: Lists,
+    cancellable: Lists,
     /// The numbers of waiting and of running requests of each holder.
     pub(super) holders: Holders,
     /// The concurrency limit at the time at which a slot was last given.
@@ -66,7 +66,7 @@ impl Requests {
             entries: Vec::new(),
             arrivals: Lists::new(1),
             by_class: Lists::new(classes),
-            stoppable: Lists::new(classes * Standing::COUNT),
+            cancellable: Lists::new(classes * Standing::COUNT),
             holders: Holders::new(),
             slots: 0,
             unfinished: Unfinished::default(),
@@ -81,7 +81,7 @@ impl Requests {
             self.entries.resize(id.index() + 1, Entry { state: State::Free, ..entry });
             // Make room now: a number may run as a request that can be stopped for the first time
             // long after its first use.
-            self.stoppable.make_room(self.entries.len());
+            self.cancellable.make_room(self.entries.len());
         }
         debug_assert_eq!(self.entries[id.index()].state, State::Free, "{id:?} is in use");
         self.entries[id.index()] = entry;
@@ -117,14 +117,14 @@ impl Requests {
             self.leave_queue(*id);
         }
         self.by_class.grow(classes);
-        self.stoppable.grow(classes * Standing::COUNT);
+        self.cancellable.grow(classes * Standing::COUNT);
         waiting
     }
 
     /// Notes that a running request can be stopped from now on.
     pub(crate) fn can_be_stopped(&mut self, id: RequestId) {
         let Waiting { stops_as, standing, .. } = self.entries[id.index()].waiting;
-        self.stoppable.push_back(stops_as.index() * Standing::COUNT + standing.index(), id);
+        self.cancellable.push_back(stops_as.index() * Standing::COUNT + standing.index(), id);
     }
 
     /// Notes that the response to a request has begun. The request cannot be stopped any more.
@@ -140,12 +140,12 @@ impl Requests {
 
     /// Notes that a request cannot be stopped any more.
     pub(crate) fn cannot_be_stopped(&mut self, id: RequestId) {
-        self.stoppable.remove(id);
+        self.cancellable.remove(id);
     }
 
     /// Returns whether there is a request that can be stopped.
     pub(crate) const fn can_stop(&self) -> bool {
-        self.stoppable.total() > 0
+        self.cancellable.total() > 0
     }
 
     /// Returns the request of a class that can be stopped, has proven no more than `most`, and has
@@ -153,7 +153,7 @@ impl Requests {
     pub(crate) fn longest(&self, class: usize, most: Standing) -> Option<(RequestId, Time)> {
         // Better standings come first.
         let standings = most.index()..Standing::COUNT;
-        let ids = standings.filter_map(|s| self.stoppable.front(class * Standing::COUNT + s));
+        let ids = standings.filter_map(|s| self.cancellable.front(class * Standing::COUNT + s));
         let running = ids.filter_map(|id| match self.state(id) {
             State::Running(since) => Some((id, since)),
             State::Free | State::Waiting => None,

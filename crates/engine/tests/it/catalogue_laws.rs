@@ -120,7 +120,7 @@ impl Model {
             Step::OutOfTime(who) => self.out_of_time(who),
             Step::Answering(who) => {
                 let Some(index) = counted_off(self.running.len(), who) else { return };
-                self.running[index].stoppable = false;
+                self.running[index].cancellable = false;
                 let id = self.running[index].id;
                 assert_eq!(self.tell(Event::Answering { id }), []);
             }

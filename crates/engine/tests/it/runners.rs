@@ -14,7 +14,7 @@ pub(crate) struct Runner {
     pub(crate) standing: Standing,
     pub(crate) since: Time,
     /// Whether its class allowed stopping when the request started, and its answer has not begun.
-    pub(crate) stoppable: bool,
+    pub(crate) cancellable: bool,
 }
 
 impl Runner {
@@ -25,12 +25,12 @@ impl Runner {
         (class, standing): (ClassId, Standing),
         since: Time,
     ) -> Self {
-        let stoppable = setup.classes[class.index()].stop.is_some();
-        Self { id, class, standing, since, stoppable }
+        let cancellable = setup.classes[class.index()].stop.is_some();
+        Self { id, class, standing, since, cancellable }
     }
 
     fn bounds(&self, setup: &Setup) -> Option<Bounds> {
-        setup.classes[self.class.index()].stop.filter(|_| self.stoppable)
+        setup.classes[self.class.index()].stop.filter(|_| self.cancellable)
     }
 
     /// Returns the earliest and the latest time at which the request is overdue.

@@ -284,7 +284,7 @@ fn who_comes_and_leaves_stops_nobody() {
 #[test]
 fn nobody_is_stopped_whom_the_driver_would_not_stop() {
     let mut site = taught("marginal", Span::from_secs(4));
-    let request = Request { stoppable: false, ..Request::of(SEARCH) };
+    let request = Request { cancellable: false, ..Request::of(SEARCH) };
     let long = site.request(request);
     site.arrive(SEARCH);
     site.pass(Span::from_secs(1));
@@ -440,12 +440,12 @@ fn what_the_other_request_is_worth_counts() {
 fn a_lower_limit_and_another_policy_leave_everything_in_order() {
     let mut site = taught("marginal", Span::from_secs(4));
     let search = site.arrive(SEARCH);
-    let stoppable = site.engine.classes().to_vec();
-    site.reconfigure(stoppable.clone(), None, options("fixed", &[]));
+    let cancellable = site.engine.classes().to_vec();
+    site.reconfigure(cancellable.clone(), None, options("fixed", &[]));
     assert_eq!(site.engine.next_timer(), Some(site.now + MOST));
     site.reconfigure(classes(), None, options("fixed", &[]));
     assert_eq!(site.engine.next_timer(), None, "its class says so no longer");
-    site.reconfigure(stoppable, None, options("never", &[]));
+    site.reconfigure(cancellable, None, options("never", &[]));
     site.pass(MOST * 2);
     assert_eq!(site.stopped(search), None);
     site.leave(search);

@@ -44,7 +44,7 @@ fn classes(settings: &Settings, overrides: &Overrides) -> Vec<ClassPolicy> {
         matches: class.patterns.clone(),
         utility: class.class.utility.get(),
         patience_ms: class.patience.map(Span::as_millis),
-        stoppable: class.class.stop.is_some(),
+        cancellable: class.class.stop.is_some(),
         mode: shown_mode(class.mode),
         percent: class.percent,
         file_mode: shown_mode(*mode),

@@ -301,15 +301,15 @@ async fn run(
     // request.
     let may_be_slow = !forward.upload.has_ended();
     let departures = departures(&record);
-    let is_stoppable = record.facts().request.stoppable || may_be_slow;
+    let is_cancellable = record.facts().request.cancellable || may_be_slow;
     let mut unanswered = Unanswered::new(Rc::clone(worker), admission, departures, &record);
     let ended = {
         let Unanswered { admission, at_server, .. } = &mut unanswered;
         let ticket = admission.ticket();
         let slow = ticket.filter(|_| record.is_enforced());
-        let stoppable = ticket.filter(|_| is_stoppable);
+        let cancellable = ticket.filter(|_| is_cancellable);
         let forwarding = pin!(forward::forward(worker, &mut record, slow, forward, at_server));
-        wait::until_ended(stoppable, &mut deadline, forwarding).await
+        wait::until_ended(cancellable, &mut deadline, forwarding).await
     };
     let forwarded = match ended {
         Ok(forwarded) => forwarded,

@@ -157,7 +157,7 @@ impl Record {
     pub(crate) fn may_run_until(&self) -> Option<Time> {
         let stops = !self.settings.config.engine.termination.is_never();
         // A bypassed request has no standing.
-        let can_be = stops && self.facts.request.stoppable && self.standing.is_some();
+        let can_be = stops && self.facts.request.cancellable && self.standing.is_some();
         let run_max = self.settings.run_max(&self.facts.request).filter(|_| can_be)?;
         self.started.map(|started| started + run_max)
     }

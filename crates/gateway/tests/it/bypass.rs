@@ -137,7 +137,7 @@ fn what_ran_before_and_what_runs_meanwhile_ends_as_it_should() {
 fn a_bypass_that_is_switched_on_spares_who_runs() {
     let (upstream, calls) = Upstream::by_hand();
     let search =
-        "{ match = ['GET /search'], safe = 'read-only', run_min = '50ms', run_max = '1s' }";
+        "{ match = ['GET /search'], cancellable = true, run_min = '50ms', run_max = '1s' }";
     let fixed = Setup::before(&upstream).limit(1).set("terminate.policy", "'fixed'");
     let gateway = fixed.set("class.search", search).start();
     let mut long = gateway.asks("/search");

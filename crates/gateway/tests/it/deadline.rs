@@ -152,7 +152,7 @@ fn where_nothing_is_decided_nothing_is_ended() {
 #[test]
 fn what_is_left_is_written_anew() {
     let (upstream, calls) = Upstream::by_hand();
-    let search = "{ match = ['GET /search'], safe = 'read-only', run_max = '20s' }";
+    let search = "{ match = ['GET /search'], cancellable = true, run_max = '20s' }";
     let report = "{ match = ['GET /report'], total_timeout = '10s' }";
     let setup = before(&upstream).set("class.search", search).set("class.report", report);
     let gateway = setup.start();

@@ -136,7 +136,7 @@ fn a_request_that_the_gateway_stops_or_waits_for_no_longer_is_told_with_its_reas
         .set("terminate.policy", "'fixed'")
         .set(
             "class.search",
-            "{ match = ['GET /search'], safe = 'read-only', run_min = '20ms', run_max = '40ms' }",
+            "{ match = ['GET /search'], cancellable = true, run_min = '20ms', run_max = '40ms' }",
         )
         .set("class.report", "{ match = ['GET /report'], response_timeout = '50ms' }")
         .start();

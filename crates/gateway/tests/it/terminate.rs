@@ -5,7 +5,7 @@ use crate::setup::{Running, Setup, eventually};
 use crate::upstream::{Calls, Upstream};
 
 const SEARCH: &str =
-    "{ match = ['GET /search'], safe = 'read-only', run_min = '50ms', run_max = '100ms' }";
+    "{ match = ['GET /search'], cancellable = true, run_min = '50ms', run_max = '100ms' }";
 
 /// Searches may run for a tenth of a second, everything else without limit.
 fn before(upstream: &Upstream) -> Setup {
@@ -23,7 +23,7 @@ fn started() -> (Upstream, Calls, Running) {
 fn one_at_a_time(key: &str, value: &str) -> (Upstream, Calls, Running) {
     let (upstream, calls) = Upstream::by_hand();
     let search =
-        "{ match = ['GET /search'], safe = 'read-only', run_min = '20ms', run_max = '60s' }";
+        "{ match = ['GET /search'], cancellable = true, run_min = '20ms', run_max = '60s' }";
     let setup = Setup::before(&upstream).limit(1).set("class.search", search);
     let gateway = setup.set(key, value).start();
     (upstream, calls, gateway)
@@ -211,7 +211,7 @@ fn one_that_runs_for_too_long_and_hints_meanwhile_has_shown_that_its_server_live
 fn where_others_are_answered_it_is_the_request_that_is_long() {
     let (upstream, calls) = Upstream::by_hand();
     let search =
-        "{ match = ['GET /search'], safe = 'read-only', run_min = '50ms', run_max = '1s' }";
+        "{ match = ['GET /search'], cancellable = true, run_min = '50ms', run_max = '1s' }";
     let gateway = before(&upstream).set("class.search", search).limit(2).start();
     let mut long = gateway.asks("/search");
     let _call = calls.next();

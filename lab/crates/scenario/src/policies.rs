@@ -19,7 +19,7 @@ pub struct PolicyChoice {
     pub parameters: BTreeMap<String, String>,
     /// The policy of the concurrency limit; `servers.limit` if `None`.
     pub concurrency: Option<PartChoice>,
-    /// The policy that limits the running time of stoppable requests; the product's default if
+    /// The policy that limits the running time of cancellable requests; the product's default if
     /// `None`.
     pub termination: Option<PartChoice>,
     /// The principal that is charged for a request without a proven session.

@@ -17,7 +17,7 @@ pub struct Case<'a> {
     pub settings: &'a Settings,
     /// The concurrency limit.
     pub limit: &'a LimitSettings,
-    /// The policy that limits the running time of stoppable requests.
+    /// The policy that limits the running time of cancellable requests.
     pub termination: &'a TerminationSettings,
     /// Classes that are throttled.
     pub throttles: &'a [Throttle],

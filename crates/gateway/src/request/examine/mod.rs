@@ -84,7 +84,7 @@ pub(super) fn examine(
         proven: token.proven,
         attempt: Some(attempt(shared, request, session, address)),
         retry: signals::is_retry(&config.identify.retries, fields),
-        stoppable: enforced && settings.classes(&treated).any(|class| class.class.stop.is_some()),
+        cancellable: enforced && settings.classes(&treated).any(|class| class.class.stop.is_some()),
         rule: rule(shared, settings, request, class),
         ..treated
     };

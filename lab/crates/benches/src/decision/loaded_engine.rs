@@ -30,7 +30,7 @@ const LESSONS: u64 = 100;
 const SELDOM: Span = Span::from_secs(10_000);
 
 fn classes(site: Site) -> Vec<Class> {
-    let stop = (site == Site::Stoppable).then_some(Bounds { min: Span::MAX, max: Span::MAX });
+    let stop = (site == Site::Cancellable).then_some(Bounds { min: Span::MAX, max: Span::MAX });
     let class = |name: &str, tier, utility| Class {
         name: name.to_owned(),
         tier,

@@ -55,7 +55,7 @@ pub enum Site {
     /// The same classes, each of which can be stopped. No request is stopped, because the running
     /// one has just begun. [`publish::ask`] measures the cost of querying what all classes promise,
     /// where that is needed.
-    Stoppable,
+    Cancellable,
 }
 
 impl PolicyCase {
@@ -70,7 +70,7 @@ impl PolicyCase {
         Self { policy: "always-fifo", overloaded: false, site: Site::Small },
         Self { policy: "single-queue", overloaded: false, site: Site::Small },
         Self { policy: "session-first", overloaded: false, site: Site::Large },
-        Self { policy: "session-first", overloaded: false, site: Site::Stoppable },
+        Self { policy: "session-first", overloaded: false, site: Site::Cancellable },
     ];
 }
 
@@ -79,7 +79,7 @@ impl fmt::Display for PolicyCase {
         let site = match self.site {
             Site::Small => "",
             Site::Large => ", 64 classes",
-            Site::Stoppable => ", 64 that can be stopped",
+            Site::Cancellable => ", 64 that can be stopped",
         };
         write!(f, "{}{}{site}", self.policy, if self.overloaded { ", overload" } else { "" })
     }
