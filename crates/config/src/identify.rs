@@ -7,14 +7,14 @@ use bywash_token::Keys;
 
 /// The principal that is charged for a request without a proven session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Charge {
+pub enum PrincipalKind {
     /// No principal.
     Session,
     /// The peer address.
     Address,
 }
 
-impl Charge {
+impl PrincipalKind {
     /// Returns the name used in the configuration file.
     pub const fn name(self) -> &'static str {
         match self {
@@ -30,7 +30,7 @@ pub struct Identify {
     /// The identifier of a session.
     pub session: Session,
     /// The principal that is charged for a request without a proven session.
-    pub charge: Charge,
+    pub principal: PrincipalKind,
     /// Session tokens, if they are used.
     pub token: Option<Token>,
     /// Signals about a client, at most four. The index of a signal is its number in the engine.

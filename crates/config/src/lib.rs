@@ -64,7 +64,7 @@ pub use config::{
 };
 pub use elephants::{Act, Elephants, ReadFrom, Resource, Throttle};
 pub use example::example;
-pub use identify::{Charge, Identify, RetryHeader, Session, Signal, Token};
+pub use identify::{Identify, PrincipalKind, RetryHeader, Session, Signal, Token};
 pub use levels::{Level, Levels};
 pub use listen::{AdminAddress, Certificate, ForwardingField, HalfClose, Listen, Tls};
 pub use mode::Mode;

@@ -4,7 +4,7 @@ use bywash_engine::Tier;
 
 use crate::config::Details;
 use crate::elephants::Act;
-use crate::identify::Charge;
+use crate::identify::PrincipalKind;
 use crate::listen::{ForwardingField, HalfClose};
 use crate::mode::Mode;
 use crate::upstream::Departures;
@@ -36,7 +36,7 @@ worded!(Mode: Observe, Enforce);
 worded!(Act: Propose, Auto);
 worded!(HalfClose: Abort, Allow);
 worded!(ForwardingField: XForwardedFor, Forwarded);
-worded!(Charge: Session, Address);
+worded!(PrincipalKind: Session, Address);
 worded!(Departures: Auto, Noticed, Unnoticed);
 worded!(Details: Trusted, All, None);
 worded!(Tier: Browsing, Transaction);

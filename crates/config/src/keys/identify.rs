@@ -3,7 +3,7 @@
 use bywash_engine::Signals;
 
 use super::{HOUR, WEEK, millis};
-use crate::identify::Charge;
+use crate::identify::PrincipalKind;
 use crate::key::{Key, Section};
 use crate::kind::Kind;
 use crate::words::Worded;
@@ -13,7 +13,7 @@ pub(crate) static IDENTIFY: Section = Section {
     about: "How the gateway recognises the session and the client of a request.",
     keys: &[
         SESSION,
-        CHARGE,
+        PRINCIPAL,
         SESSIONS,
         SESSION_TTL,
         TOKEN_KEYS,
@@ -36,9 +36,9 @@ pub(crate) const SESSION: Key = Key::new(
      needs token_keys. none: there are no sessions. `bywash status` says if no request has the \
      cookie.",
 );
-pub(crate) const CHARGE: Key = Key::new(
-    "charge",
-    Kind::Word(Charge::WORDS),
+pub(crate) const PRINCIPAL: Key = Key::new(
+    "principal",
+    Kind::Word(PrincipalKind::WORDS),
     "session",
     "The principal that is charged for a request without a proven session: none (session), or its \
      address (address).",

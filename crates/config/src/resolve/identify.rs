@@ -24,7 +24,7 @@ use crate::token::is_token;
 pub(super) fn identify(values: &Values, classes: &[ClassConfig], report: &mut Report) -> Identify {
     let identify = Identify {
         session: session(values, report),
-        charge: values.of(&keys::CHARGE).word(),
+        principal: values.of(&keys::PRINCIPAL).word(),
         token: token(values, report),
         signals: signals(values, report),
         retries: retries(values, report),

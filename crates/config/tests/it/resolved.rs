@@ -3,8 +3,8 @@
 use std::os::unix::fs::PermissionsExt;
 
 use bywash_config::{
-    AccessLog, Charge, ClassConfig, Config, HalfClose, Mode, Session, Wanted, example, reference,
-    schema,
+    AccessLog, ClassConfig, Config, HalfClose, Mode, PrincipalKind, Session, Wanted, example,
+    reference, schema,
 };
 use bywash_engine::classify::Asked;
 use bywash_engine::{ClassId, ClassSet, Tier};
@@ -30,7 +30,7 @@ max_wait = "1.5s"
 body_buffer = 4096
 [identify]
 session = "none"
-charge = "address"
+principal = "address"
 [log]
 access = "./access.log"
 
@@ -69,7 +69,7 @@ fn values_arrive_where_they_are_used() {
     assert_eq!(config.engine.max_wait, Some(Span::from_millis(1500)));
     assert_eq!(config.queue.body_buffer, 4096);
     assert_eq!(config.identify.session, Session::None);
-    assert_eq!(config.identify.charge, Charge::Address);
+    assert_eq!(config.identify.principal, PrincipalKind::Address);
     assert_eq!(config.access_log, AccessLog::File("./access.log".into()));
 }
 

@@ -2,7 +2,7 @@
 //! behaved.
 //!
 //! A holder is a proven session, or otherwise an address. A running request holds a slot for its
-//! holder whether or not its address is charged for waiting (`identify.charge`). The counts are
+//! holder whether or not its address is charged for waiting (`identify.principal`). The counts are
 //! kept in a fixed table indexed by bits of the holder's keyed hash, so counting costs two
 //! additions and never allocates. Clients do not know the hash key, so they cannot choose the
 //! holder with which they share an entry. Two holders that share an entry by chance count as one:

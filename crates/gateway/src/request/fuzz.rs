@@ -59,7 +59,7 @@ pub(crate) fn shared(config: Config, secret: Secret) -> Shared {
 fn configured() -> Config {
     let mut config = config(
         "listen.trusted_proxies = ['10.0.0.0/8', 'fd00::/8']\n\
-         identify.session = 'cookie:sid'\nidentify.charge = 'address'\n\
+         identify.session = 'cookie:sid'\nidentify.principal = 'address'\n\
          identify.signals = ['cookie:a', 'referrer:a.b', 'header:b', 'returning']\n",
     );
     let secrets = || Secrets::fresh(bywash_token::Secret::from_bytes([7; 32]));

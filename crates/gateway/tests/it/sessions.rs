@@ -281,7 +281,7 @@ fn one_address_may_wait_only_so_often() {
     let gateway = Setup::before(&upstream)
         .limit(1)
         .set("scheduler.principal_cap", "2")
-        .set("identify.charge", "'address'")
+        .set("identify.principal", "'address'")
         .start();
     let _running = gateway.asks("/runs");
     let call = calls.next();

@@ -68,7 +68,7 @@ pub use error::ScenarioError;
 pub use file::Scenario;
 pub use graph::Graph;
 pub use permanent::Client;
-pub use policies::{Charge, PartChoice, PolicyChoice};
+pub use policies::{PartChoice, PolicyChoice, PrincipalKind};
 pub use result::{
     ClassRow, EmpiricalCdf, Recovery, ResultRow, RunResult, Second, SeedFigures, TierResponses,
 };

@@ -23,7 +23,7 @@ pub struct PolicyChoice {
     /// `None`.
     pub termination: Option<PartChoice>,
     /// The principal that is charged for a request without a proven session.
-    pub charge: Charge,
+    pub principal: PrincipalKind,
     /// Whether the gateway assumes that the application notices departures. If not, it holds the
     /// slot until the application is done.
     pub departures: Departures,
@@ -42,7 +42,7 @@ impl PolicyChoice {
             parameters,
             concurrency: None,
             termination: None,
-            charge: Charge::default(),
+            principal: PrincipalKind::default(),
             departures: Departures::default(),
             throttles: Vec::new(),
             line: None,
@@ -51,10 +51,10 @@ impl PolicyChoice {
 }
 
 /// The principal that is charged for a request without a proven session: the gateway's
-/// `identify.charge`.
+/// `identify.principal`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Charge {
+pub enum PrincipalKind {
     /// No principal: many visitors may share an address.
     #[default]
     Session,
@@ -82,7 +82,7 @@ pub(crate) struct RawSpec {
     #[serde(default)]
     termination: Option<Part>,
     #[serde(default)]
-    charge: Charge,
+    principal: PrincipalKind,
     #[serde(default)]
     departures: Departures,
     #[serde(default)]
@@ -113,7 +113,7 @@ impl RawSpec {
             parameters: texts(self.parameters),
             concurrency: self.concurrency.map(part),
             termination: self.termination.map(part),
-            charge: self.charge,
+            principal: self.principal,
             departures: self.departures,
             name: self.name,
             line,

@@ -3,7 +3,7 @@
 use bywash_engine::Bounds;
 use bywash_engine::catalog::{LimitSettings, Settings, TerminationSettings};
 use bywash_engine::{Class, ClassId, ClassSet, Tier};
-use bywash_scenario::{Charge, Closes, Departures, Scenario, Tally, Throttle};
+use bywash_scenario::{Closes, Departures, PrincipalKind, Scenario, Tally, Throttle};
 use bywash_units::{Span, Time};
 
 use crate::adversary::AdversaryResults;
@@ -22,7 +22,7 @@ pub struct Case<'a> {
     /// Classes that are throttled.
     pub throttles: &'a [Throttle],
     /// The principal that is charged for a request without a proven session.
-    pub charge: Charge,
+    pub principal: PrincipalKind,
     /// Whether the gateway assumes that the application notices departures.
     pub departures: Departures,
     /// The level of load.

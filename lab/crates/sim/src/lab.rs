@@ -8,8 +8,8 @@ use bywash_engine::catalog::{
     TerminationSettings,
 };
 use bywash_scenario::{
-    Charge, Closes, Departures, PartChoice, PolicyChoice, ResultRow, RunResult, Scenario, Tally,
-    Throttle, guess,
+    Closes, Departures, PartChoice, PolicyChoice, PrincipalKind, ResultRow, RunResult, Scenario,
+    Tally, Throttle, guess,
 };
 
 use bywash_units::Span;
@@ -237,7 +237,7 @@ struct Chosen {
     limit: LimitSettings,
     termination: TerminationSettings,
     throttles: Vec<Throttle>,
-    charge: Charge,
+    principal: PrincipalKind,
     departures: Departures,
 }
 
@@ -314,7 +314,7 @@ fn choose_one(choice: &PolicyChoice, slots: u32) -> Result<Chosen, SimError> {
     let settings = settings(choice, limit.limit().slots())?;
     // A peer is another program, which sees addresses whatever the scenario sets for the gateway.
     let is_peer = peers::find(&choice.name).is_some();
-    let charge = if is_peer { Charge::Address } else { choice.charge };
+    let principal = if is_peer { PrincipalKind::Address } else { choice.principal };
     let termination = match &choice.termination {
         // A peer terminates no request by default.
         None if is_peer => TerminationSettings::never(),
@@ -322,7 +322,7 @@ fn choose_one(choice: &PolicyChoice, slots: u32) -> Result<Chosen, SimError> {
         Some(termination) => termination_of(termination)?,
     };
     let (throttles, departures) = (choice.throttles.clone(), choice.departures);
-    Ok(Chosen { settings, limit, termination, throttles, charge, departures })
+    Ok(Chosen { settings, limit, termination, throttles, principal, departures })
 }
 
 fn limit_of(choice: &PartChoice) -> Result<LimitSettings, SimError> {
@@ -425,7 +425,7 @@ fn play_all(
 ) -> Vec<RunOutput> {
     let one = |job: &Job| {
         let Job { scenario, policy, rho, closes, seed } = *job;
-        let Chosen { settings, limit, termination, throttles, charge, departures } =
+        let Chosen { settings, limit, termination, throttles, principal, departures } =
             &chosen[scenario][policy];
         play(Case {
             scenario: scenarios[scenario],
@@ -433,7 +433,7 @@ fn play_all(
             limit,
             termination,
             throttles,
-            charge: *charge,
+            principal: *principal,
             departures: *departures,
             rho,
             closes,

@@ -4,7 +4,7 @@
 
 use std::net::IpAddr;
 
-use bywash_config::{Charge, Level, Mode, Session};
+use bywash_config::{Level, Mode, PrincipalKind, Session};
 use bywash_engine::RuleId;
 use bywash_engine::classify::{Asked, HasField};
 use bywash_engine::{AddressKey, AttemptKey, ClassId, Request as EngineRequest, SessionKey, Tier};
@@ -79,7 +79,7 @@ pub(super) fn examine(
     let request = EngineRequest {
         session,
         address: Some(address),
-        charged: config.identify.charge == Charge::Address,
+        charged: config.identify.principal == PrincipalKind::Address,
         signals: signals::shown(&config.identify.signals, fields, token.ordered.is_some()),
         proven: token.proven,
         attempt: Some(attempt(shared, request, session, address)),

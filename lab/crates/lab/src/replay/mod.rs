@@ -23,7 +23,7 @@ use bywash_command::streams::{draw, has_colour, print, print_json, say};
 use bywash_config::{Config, Problems};
 use bywash_engine::catalog::Value;
 use bywash_report::{result_report, table};
-use bywash_scenario::{Charge, PolicyChoice};
+use bywash_scenario::{PolicyChoice, PrincipalKind};
 
 use self::options::ReplayOptions;
 use self::reader::LogContent;
@@ -104,9 +104,9 @@ fn choice(name: &str, config: &Config) -> PolicyChoice {
     } else {
         BTreeMap::new()
     };
-    let charge = match config.identify.charge {
-        bywash_config::Charge::Session => Charge::Session,
-        bywash_config::Charge::Address => Charge::Address,
+    let principal = match config.identify.principal {
+        bywash_config::PrincipalKind::Session => PrincipalKind::Session,
+        bywash_config::PrincipalKind::Address => PrincipalKind::Address,
     };
-    PolicyChoice { charge, ..PolicyChoice::of(name, parameters) }
+    PolicyChoice { principal, ..PolicyChoice::of(name, parameters) }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::*;
 use crate::lines::Lines;
-use crate::policies::Charge;
+use crate::policies::PrincipalKind;
 use crate::raw;
 
 pub(crate) const SMALL: &str = r#"
@@ -179,15 +179,15 @@ fn a_policy_may_have_a_limit_of_its_own() {
 
 #[test]
 fn a_policy_charges_addresses_only_if_it_is_told_to() {
-    let with = |charge: &str| {
-        let text = format!("{SMALL}\n[[policy]]\nname = \"x\"\n{charge}");
+    let with = |principal: &str| {
+        let text = format!("{SMALL}\n[[policy]]\nname = \"x\"\n{principal}");
         Scenario::parse(&text, Path::new(".")).map_err(|error| error.to_string())
     };
-    assert_eq!(with("").unwrap().policies[0].charge, Charge::Session);
-    let told = with("charge = \"address\"").unwrap();
-    assert_eq!(told.policies[0].charge, Charge::Address);
+    assert_eq!(with("").unwrap().policies[0].principal, PrincipalKind::Session);
+    let told = with("principal = \"address\"").unwrap();
+    assert_eq!(told.policies[0].principal, PrincipalKind::Address);
     assert!(told.policies[0].parameters.is_empty());
-    assert!(with("charge = \"sometimes\"").unwrap_err().contains("unknown variant `sometimes`"));
+    assert!(with("principal = \"sometimes\"").unwrap_err().contains("unknown variant `sometimes`"));
 }
 
 #[test]

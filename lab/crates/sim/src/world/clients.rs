@@ -4,7 +4,7 @@ use bywash_engine::RuleId;
 use bywash_engine::{
     AddressKey, AttemptKey, ClassId, Event, Request, RequestId, SessionKey, Signals,
 };
-use bywash_scenario::{Attempt, Charge, Ending, Next, Of, Throttle, Visitor};
+use bywash_scenario::{Attempt, Ending, Next, Of, PrincipalKind, Throttle, Visitor};
 use bywash_units::{Span, Time};
 
 use super::World;
@@ -221,7 +221,7 @@ impl World<'_> {
     }
 
     fn arrive(&mut self, live: LiveRequest, patience: Span, mut request: Request) {
-        request.charged = self.case.charge == Charge::Address;
+        request.charged = self.case.principal == PrincipalKind::Address;
         let of_class = |throttle: &Throttle| throttle.class == live.of.class;
         let rule = self.case.throttles.iter().position(of_class);
         request.rule = rule.map(|rule| RuleId(rule as u32));

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use bywash_scenario::file::Length;
 use bywash_scenario::{
-    Adversary, Change, Charge, Claims, Closes, Distribution, Hostile, ResultRow, Scenario, To,
+    Adversary, Change, Claims, Closes, Distribution, Hostile, PrincipalKind, ResultRow, Scenario,
+    To,
 };
 use bywash_units::Span;
 
@@ -188,7 +189,7 @@ fn one_address_that_floods_a_class_costs_nothing_where_addresses_are_charged() {
     assert!(refused > 0.5, "{refused} of the flood was refused");
     let default = cell(&scenario, "session-first");
     assert!(default.useful_work < ours.useful_work - 0.1, "{}", default.useful_work);
-    assert_eq!(scenario.policies[0].charge, Charge::Session, "as the gateway's default");
+    assert_eq!(scenario.policies[0].principal, PrincipalKind::Session, "as the gateway's default");
 }
 
 /// Compares a session table full of invented sessions with one that has room for all: the orders

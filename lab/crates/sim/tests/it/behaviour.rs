@@ -5,8 +5,8 @@ use std::path::Path;
 use bywash_engine::catalog::{self, LimitPolicy, TerminationSettings};
 use bywash_engine::limit::{Ended, Limit, Load};
 use bywash_scenario::{
-    Charge, Closes, Departures, Distribution, PartChoice, PolicyChoice, ResultRow, RunResult,
-    Scenario,
+    Closes, Departures, Distribution, PartChoice, PolicyChoice, PrincipalKind, ResultRow,
+    RunResult, Scenario,
 };
 use bywash_sim::{Case, peers, play};
 use bywash_units::{Span, Time};
@@ -37,7 +37,7 @@ fn every_request_ends_exactly_once_under_every_policy_and_peer() {
         let mut scenario = paper_1(2.0, closes, 20);
         let choice = |policy: &catalog::Policy| PolicyChoice {
             concurrency: (policy.name == "envoy-adaptive").then(envoy_gradient),
-            charge: Charge::Address,
+            principal: PrincipalKind::Address,
             ..PolicyChoice::of(policy.name, [].into())
         };
         let policies = catalog::POLICIES.iter().chain(&peers::POLICIES);
@@ -173,7 +173,7 @@ fn events_are_as_many_as_requests_however_long_the_run() {
         scenario.max_wait = Some(Span::from_secs(20));
         let settings = catalog::find("single-queue").unwrap().settings([]).unwrap();
         let limit = RESTLESS.settings([]).unwrap();
-        let (settings, limit, charge) = (&settings, &limit, Charge::Session);
+        let (settings, limit, principal) = (&settings, &limit, PrincipalKind::Session);
         let (scenario, closes) = (&scenario, Closes::Visible);
         let (termination, rho) = (&TerminationSettings::default(), 2.0);
         let out = play(Case {
@@ -182,7 +182,7 @@ fn events_are_as_many_as_requests_however_long_the_run() {
             limit,
             termination,
             throttles: &[],
-            charge,
+            principal,
             departures: Departures::Noticed,
             rho,
             closes,

@@ -9,7 +9,7 @@
 use std::path::Path;
 
 use bywash_engine::catalog::{self, Settings, TerminationSettings};
-use bywash_scenario::{Charge, Closes, Departures, Scenario};
+use bywash_scenario::{Closes, Departures, PrincipalKind, Scenario};
 use bywash_sim::{Case, RunOutput, play};
 
 /// The number of runs. Twenty would be too few: they estimate the error itself so roughly that one
@@ -81,7 +81,7 @@ impl System {
                 limit: &self.servers.into(),
                 termination: &TerminationSettings::default(),
                 throttles: &[],
-                charge: Charge::Session,
+                principal: PrincipalKind::Session,
                 departures: Departures::Noticed,
                 rho: self.rho,
                 closes: Closes::Visible,

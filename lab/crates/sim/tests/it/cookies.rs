@@ -6,7 +6,7 @@ use bywash_engine::catalog::{LimitSettings, Policy, Settings, TerminationSetting
 use bywash_engine::queue::{Push, QueueView, Scheduler};
 use bywash_engine::{Reason, RequestId};
 use bywash_scenario::{
-    Adversary, Charge, Claims, Closes, Departures, Distribution, ResultRow, Scenario, Tally,
+    Adversary, Claims, Closes, Departures, Distribution, PrincipalKind, ResultRow, Scenario, Tally,
 };
 use bywash_sim::{Case, play};
 use bywash_units::Span;
@@ -73,7 +73,7 @@ fn case<'a>(
         limit,
         termination,
         throttles: &[],
-        charge: Charge::Session,
+        principal: PrincipalKind::Session,
         departures: Departures::Noticed,
         rho: 0.5,
         closes,
