@@ -23,7 +23,7 @@ export const symbolOf = (note: Note): string => SYMBOLS[note.what] ?? '·';
 /** Names the subject of a decision. */
 export function subjectOf(note: Note): string {
     if (note.of === 'elephant') return `elephant ${note.number} (${visible(note.pattern)})`;
-    if (note.of === 'class') return `class ${note.class}: ${note.mode} for ${note.percent} % of visitors`;
+    if (note.of === 'class') return `class ${note.class}: ${note.mode} for ${note.enforce_percent} % of visitors`;
     return note.of === 'bypass' ? 'the bypass' : 'the configuration file';
 }
 

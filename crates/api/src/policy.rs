@@ -58,11 +58,11 @@ pub struct ClassPolicy {
     /// The mode in force.
     pub mode: Mode,
     /// The percentage of clients that the mode applies to.
-    pub percent: u8,
+    pub enforce_percent: u8,
     /// The mode that the file sets.
     pub file_mode: Mode,
     /// The percentage that the file sets.
-    pub file_percent: u8,
+    pub file_enforce_percent: u8,
     /// The number of the override, if one is in force.
     pub overridden: Option<u32>,
 }
@@ -77,7 +77,7 @@ pub struct SetClass {
     pub mode: Mode,
     /// The percentage of clients that the mode applies to; 100 if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub percent: Option<u8>,
+    pub enforce_percent: Option<u8>,
     /// The author. Taken from the operator token when one is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,

@@ -170,7 +170,7 @@ pub struct ClassStatus {
     /// The mode in force: `observe` or `enforce`.
     pub mode: String,
     /// The percentage of clients that the mode applies to. The others are only observed.
-    pub percent: u8,
+    pub enforce_percent: u8,
     /// The utility of a request.
     pub utility: f64,
     /// How long a client waits for a response that still counts as in time, if the file sets it.

@@ -152,7 +152,11 @@ fn classes(status: &Status) -> Table {
         table.push(vec![
             escaped(&class.name),
             escaped(&class.tier),
-            if class.percent < 100 { format!("{mode} {} %", class.percent) } else { mode },
+            if class.enforce_percent < 100 {
+                format!("{mode} {} %", class.enforce_percent)
+            } else {
+                mode
+            },
             class.waiting.to_string(),
             class.standings.transaction.to_string(),
             outcomes.served.to_string(),

@@ -181,7 +181,7 @@ pub struct ClassConfig {
     /// Whether decisions about the class are enforced.
     pub mode: Mode,
     /// The percentage of clients for which decisions are enforced in mode `enforce`.
-    pub percent: u8,
+    pub enforce_percent: u8,
     /// An answer later than this counts as late.
     pub patience: Option<Span>,
     /// The service level of its requests, if it has one.

@@ -52,7 +52,7 @@ pub enum Subject {
         /// The mode that the override sets.
         mode: Mode,
         /// The percentage of clients that the override applies to.
-        percent: u8,
+        enforce_percent: u8,
     },
     /// The bypass, during which the gateway takes no decisions.
     Bypass,

@@ -80,7 +80,7 @@ impl Settings {
         let tls = tls(&config, before)?;
         let named = |class: &ClassConfig| Named {
             name: Arc::from(class.class.name.as_str()),
-            metrics: metrics.class(&class.class.name, class.mode, class.percent),
+            metrics: metrics.class(&class.class.name, class.mode, class.enforce_percent),
         };
         let limits = &config.client_limits;
         metrics.configured(&config);
@@ -91,7 +91,11 @@ impl Settings {
                 bytes: limits.max_header_bytes,
             },
             classes: config.classes.iter().map(named).collect(),
-            of_file: config.classes.iter().map(|class| (class.mode, class.percent)).collect(),
+            of_file: config
+                .classes
+                .iter()
+                .map(|class| (class.mode, class.enforce_percent))
+                .collect(),
             read: unix_ms(),
             tls,
             tracer,
@@ -114,12 +118,16 @@ impl Settings {
         let mut settings = self.clone();
         let classes = settings.config.classes.iter_mut().zip(&mut settings.classes);
         for ((class, named), of_file) in classes.zip(&self.of_file) {
-            (class.mode, class.percent) = match overrides.of_class(&class.class.name) {
-                Some((_, bywash_control::Mode::Observe, percent)) => (Mode::Observe, percent),
-                Some((_, bywash_control::Mode::Enforce, percent)) => (Mode::Enforce, percent),
+            (class.mode, class.enforce_percent) = match overrides.of_class(&class.class.name) {
+                Some((_, bywash_control::Mode::Observe, enforce_percent)) => {
+                    (Mode::Observe, enforce_percent)
+                }
+                Some((_, bywash_control::Mode::Enforce, enforce_percent)) => {
+                    (Mode::Enforce, enforce_percent)
+                }
                 None => *of_file,
             };
-            named.metrics = metrics.class(&class.class.name, class.mode, class.percent);
+            named.metrics = metrics.class(&class.class.name, class.mode, class.enforce_percent);
         }
         settings
     }

@@ -32,7 +32,7 @@ pub(super) struct ConfirmedDecision {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum About {
     Elephant { verb: Verb, number: u32, revision: u64 },
-    Class { name: String, mode: Mode, percent: u8, revision: u64 },
+    Class { name: String, mode: Mode, enforce_percent: u8, revision: u64 },
     UndoClass { name: String, number: u32, revision: u64 },
 }
 
@@ -87,20 +87,20 @@ impl Ask {
             "Class {}: {} for {} % of visitors; the file says {} for {} %.\n",
             escaped(&of.name),
             of.mode.name(),
-            of.percent,
+            of.enforce_percent,
             of.file_mode.name(),
-            of.file_percent,
+            of.file_enforce_percent,
         );
         // The default grows step by step: some visitors, then more, then all.
-        let percent = match of.mode {
+        let enforce_percent = match of.mode {
             Mode::Observe => 10,
-            Mode::Enforce if of.percent < 50 => 50,
+            Mode::Enforce if of.enforce_percent < 50 => 50,
             Mode::Enforce => 100,
         };
         let about = About::Class {
             name: of.name.clone(),
             mode: Mode::Enforce,
-            percent,
+            enforce_percent,
             revision: policy.revision,
         };
         Self { subject, from: 0, step: Step::Mode, by: by.into(), about, why: String::new() }
@@ -114,7 +114,7 @@ impl Ask {
             "Class {}: {} for {} % of visitors until {}, {}: {}\n",
             escaped(&of.name),
             of.mode.name(),
-            of.percent,
+            of.enforce_percent,
             one.until,
             escaped(&one.by),
             escaped(&one.why),
@@ -156,8 +156,11 @@ impl Ask {
                      {LEFT_ALONE}."
                 )
             }
-            About::Class { name, mode: Mode::Enforce, percent, .. } => {
-                format!("Enforce class {} for {percent} % of visitors, for {LASTS}.", escaped(name))
+            About::Class { name, mode: Mode::Enforce, enforce_percent, .. } => {
+                format!(
+                    "Enforce class {} for {enforce_percent} % of visitors, for {LASTS}.",
+                    escaped(name)
+                )
             }
             About::Class { name, mode: Mode::Observe, .. } => {
                 format!("Only observe class {} for {LASTS}.", escaped(name))
@@ -187,9 +190,10 @@ impl Ask {
                 input.key(key);
             }
             Step::Percent(input, usual) => {
-                let percent =
+                let enforce_percent =
                     if input.text().is_empty() { Some(*usual) } else { input.text().parse().ok() };
-                match percent.filter(|percent| (1..=100).contains(percent)) {
+                match enforce_percent.filter(|enforce_percent| (1..=100).contains(enforce_percent))
+                {
                     Some(of) => self.treat(Mode::Enforce, of),
                     None => *input = TextInput::default(),
                 }
@@ -211,8 +215,8 @@ impl Ask {
 
     fn choose(&mut self, code: KeyCode) {
         match (code, &self.about) {
-            (KeyCode::Char('e'), About::Class { percent, .. }) => {
-                self.step = Step::Percent(TextInput::default(), *percent);
+            (KeyCode::Char('e'), About::Class { enforce_percent, .. }) => {
+                self.step = Step::Percent(TextInput::default(), *enforce_percent);
             }
             (KeyCode::Char('o'), _) => self.treat(Mode::Observe, 100),
             _ => {}
@@ -220,8 +224,8 @@ impl Ask {
     }
 
     fn treat(&mut self, treated: Mode, of: u8) {
-        if let About::Class { mode, percent, .. } = &mut self.about {
-            (*mode, *percent) = (treated, of);
+        if let About::Class { mode, enforce_percent, .. } = &mut self.about {
+            (*mode, *enforce_percent) = (treated, of);
         }
         self.step = Step::Why(TextInput::default());
     }
@@ -267,15 +271,17 @@ impl ConfirmedDecision {
                 change: Change::default(),
                 revision: Some(*revision),
             }),
-            About::Class { name, mode, percent, revision } => serde_json::to_value(SetClass {
-                class: name.clone(),
-                mode: *mode,
-                percent: (*mode == Mode::Enforce).then_some(*percent),
-                by,
-                why,
-                lasts: Some(LASTS.into()),
-                revision: Some(*revision),
-            }),
+            About::Class { name, mode, enforce_percent, revision } => {
+                serde_json::to_value(SetClass {
+                    class: name.clone(),
+                    mode: *mode,
+                    enforce_percent: (*mode == Mode::Enforce).then_some(*enforce_percent),
+                    by,
+                    why,
+                    lasts: Some(LASTS.into()),
+                    revision: Some(*revision),
+                })
+            }
             About::UndoClass { revision, .. } => {
                 serde_json::to_value(Undo { by, why, revision: Some(*revision) })
             }
@@ -291,9 +297,9 @@ impl ConfirmedDecision {
             About::Elephant { verb: Verb::Undo, number, .. } => {
                 format!("Elephant {number} is released.")
             }
-            About::Class { name, mode, percent, .. } => {
+            About::Class { name, mode, enforce_percent, .. } => {
                 format!(
-                    "Class {}: {} for {percent} % of visitors for {LASTS}; u undoes it.",
+                    "Class {}: {} for {enforce_percent} % of visitors for {LASTS}; u undoes it.",
                     escaped(name),
                     mode.name()
                 )
@@ -359,11 +365,11 @@ mod tests {
         let (path, body) = confirmed(typed(&mut ask(), "e25\na try\ny"));
         assert_eq!(path, "/v1/policy/class");
         assert_eq!((&body["class"], &body["mode"]), (&"search".into(), &"enforce".into()));
-        assert_eq!((&body["percent"], &body["revision"]), (&25.into(), &9.into()));
+        assert_eq!((&body["enforce_percent"], &body["revision"]), (&25.into(), &9.into()));
         let (_, body) = confirmed(typed(&mut ask(), "e\na try\ny"));
-        assert_eq!(body["percent"], 10, "first some");
+        assert_eq!(body["enforce_percent"], 10, "first some");
         let (_, body) = confirmed(typed(&mut ask(), "o no more\ny"));
-        assert_eq!((&body["mode"], &body["percent"]), (&"observe".into(), &Value::Null));
+        assert_eq!((&body["mode"], &body["enforce_percent"]), (&"observe".into(), &Value::Null));
         assert!(Ask::undo_class(class("search"), &policy, "ana").is_none());
         let mut undo = Ask::undo_class(class("confirm"), &policy, "ana").unwrap();
         assert!(undo.subject.contains("bo: election"), "{}", undo.subject);

@@ -20,11 +20,15 @@ pub(super) fn class(model: &Model, name: &str) -> String {
         escaped(&of.tier),
         short(of.utility),
         escaped(&of.mode),
-        of.percent
+        of.enforce_percent
     );
     if let Some(policy) = model.policy_of(name) {
-        let _ =
-            writeln!(words, "the file  {} for {} %", policy.file_mode.name(), policy.file_percent);
+        let _ = writeln!(
+            words,
+            "the file  {} for {} %",
+            policy.file_mode.name(),
+            policy.file_enforce_percent
+        );
         let matches: Vec<String> = policy.matches.iter().map(|pattern| escaped(pattern)).collect();
         let _ = writeln!(
             words,

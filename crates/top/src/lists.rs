@@ -139,10 +139,11 @@ fn initial(tier: &str) -> String {
 fn mode(of: &ClassStatus, overridden: bool) -> Cell {
     let star = if overridden { "*" } else { "" };
     let mode = escaped(&of.mode);
-    if mode != "enforce" || of.percent >= 100 {
+    if mode != "enforce" || of.enforce_percent >= 100 {
         return Cell::text(format!("{mode}{star}"));
     }
-    Cell::text(format!("{mode} {}%{star}", of.percent)).or(format!("enf {}%{star}", of.percent))
+    Cell::text(format!("{mode} {}%{star}", of.enforce_percent))
+        .or(format!("enf {}%{star}", of.enforce_percent))
 }
 
 pub(super) fn elephants(elephants: &[Elephant]) -> Grid {
@@ -308,8 +309,8 @@ fn moment(text: &str) -> String {
 pub(super) fn subject(subject: &Subject) -> String {
     match subject {
         Subject::Elephant { number, pattern } => format!("{number} {}", escaped(pattern)),
-        Subject::Class { class, mode, percent } => {
-            format!("{} {} {percent} %", escaped(class), mode.name())
+        Subject::Class { class, mode, enforce_percent } => {
+            format!("{} {} {enforce_percent} %", escaped(class), mode.name())
         }
         Subject::Bypass => "bypass".into(),
         Subject::File => "the file".into(),

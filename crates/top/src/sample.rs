@@ -25,10 +25,10 @@ pub(super) fn elephant(pattern: &str) -> Elephant {
 }
 
 pub(super) fn policy() -> Policy {
-    let class = |name, tier, mode, percent, overridden: Option<u32>| {
+    let class = |name, tier, mode, enforce_percent, overridden: Option<u32>| {
         json!({
             "name": name, "tier": tier, "matches": [], "utility": 1.0, "patience_ms": null, "cancellable": false,
-            "mode": mode, "percent": percent, "file_mode": "observe", "file_percent": 100, "overridden": overridden
+            "mode": mode, "enforce_percent": enforce_percent, "file_mode": "observe", "file_enforce_percent": 100, "overridden": overridden
         })
     };
     let none = json!({ "name": "fixed", "parameters": {} });
@@ -37,7 +37,7 @@ pub(super) fn policy() -> Policy {
         "scheduler": none, "concurrency": none, "terminate": none,
         "classes": [class("confirm", "transaction", "enforce", 10, Some(4)), class("search", "browsing", "observe", 100, None)],
         "overrides": [{
-            "number": 4, "target": { "class": { "class": "confirm", "mode": "enforce", "percent": 10 } }, "by": "bo",
+            "number": 4, "target": { "class": { "class": "confirm", "mode": "enforce", "enforce_percent": 10 } }, "by": "bo",
             "why": "election", "since": "2026-01-02T03:04:05Z", "until": "2026-01-02T04:04:05Z"
         }]
     }))
@@ -70,9 +70,9 @@ pub(super) fn minute(class: &str, served: u64, shed: u64) -> WindowSums {
 /// Answers with the classes `confirm` and `search`. `search` had four requests a second for a
 /// minute: three served, one shed.
 pub(super) fn answers() -> Answers {
-    let class = |name, tier, mode, percent, waiting, utility| {
+    let class = |name, tier, mode, enforce_percent, waiting, utility| {
         json!({
-            "name": name, "tier": tier, "mode": mode, "percent": percent, "utility": utility, "patience_ms": null,
+            "name": name, "tier": tier, "mode": mode, "enforce_percent": enforce_percent, "utility": utility, "patience_ms": null,
             "waiting": waiting, "outcomes": OutcomeCounts::default()
         })
     };

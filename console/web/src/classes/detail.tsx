@@ -60,7 +60,7 @@ export function ClassDetail({
                 <p class="row">
                     <Tier of={of.tier} />
                     <span>
-                        <ModeOf mode={of.mode} percent={of.percent} />
+                        <ModeOf mode={of.mode} percent={of.enforce_percent} />
                     </span>
                     <span class="why">
                         utility {number(of.utility)} per request ·{' '}

@@ -82,7 +82,7 @@ const COLUMNS: readonly Column<Line>[] = [
         head: 'Mode',
         isText: true,
         by: line => line.of.mode,
-        cell: line => <ModeOf mode={line.of.mode} percent={line.of.percent} />,
+        cell: line => <ModeOf mode={line.of.mode} percent={line.of.enforce_percent} />,
     },
     {
         id: 'utility',
@@ -103,7 +103,7 @@ export function ClassTable({ classes, window }: Properties) {
     const read = useDocument('/v1/history', { query: { window }, every: window === '24h' ? 60_000 : 1000 });
     // With `window`, the document has sums.
     const value = read.value as WindowSums | undefined;
-    const seen = classes.map(one => `${one.name} ${one.mode} ${one.percent} ${one.waiting}`).join();
+    const seen = classes.map(one => `${one.name} ${one.mode} ${one.enforce_percent} ${one.waiting}`).join();
     const lines = useMemo(() => classes.map(of => ({ of, sums: classSums(value, of.name) })), [value, seen]);
     const caption = `By class, ${WINDOW_TEXT[window]}${realLength(window, value?.length_s)}`;
     const table = useMemo(

@@ -41,14 +41,14 @@ export function ClassPolicies({ policy, reload }: { policy: Policy; reload: () =
             head: 'Mode in force',
             isText: true,
             by: one => one.mode,
-            cell: one => <ModeOf mode={one.mode} percent={one.percent} />,
+            cell: one => <ModeOf mode={one.mode} percent={one.enforce_percent} />,
         },
         {
             id: 'file',
             head: 'Mode in the file',
             isText: true,
             by: one => one.file_mode,
-            cell: one => <ModeOf mode={one.file_mode} percent={one.file_percent} />,
+            cell: one => <ModeOf mode={one.file_mode} percent={one.file_enforce_percent} />,
         },
         {
             id: 'override',
@@ -71,7 +71,7 @@ export function ClassPolicies({ policy, reload }: { policy: Policy; reload: () =
                             title={why}
                             onClick={() => setDoing({ set: one })}
                         >
-                            {one.mode === 'observe' ? 'Enforce…' : one.percent < 100 ? 'Raise…' : 'Change…'}
+                            {one.mode === 'observe' ? 'Enforce…' : one.enforce_percent < 100 ? 'Raise…' : 'Change…'}
                             <span class="unseen"> class {one.name}</span>
                         </button>
                         {override && (

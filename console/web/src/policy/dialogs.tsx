@@ -38,7 +38,7 @@ const CHOICES = [
 
 /** Returns the next step from the mode in force. */
 const next = (of: ClassPolicy): string =>
-    of.mode === 'observe' ? '10' : of.percent < 50 ? '50' : of.percent < 100 ? '100' : 'observe';
+    of.mode === 'observe' ? '10' : of.enforce_percent < 50 ? '50' : of.enforce_percent < 100 ? '100' : 'observe';
 
 export function SetClassDialog({ of, policy, reload, onClose }: Shared & { of: ClassPolicy }) {
     const [id, setId] = useState(next(of));
@@ -48,7 +48,7 @@ export function SetClassDialog({ of, policy, reload, onClose }: Shared & { of: C
         await post(
             '/v1/policy/class',
             {},
-            { class: of.name, mode: choice.mode, percent: choice.percent, revision: seen.revision, ...word },
+            { class: of.name, mode: choice.mode, enforce_percent: choice.percent, revision: seen.revision, ...word },
         );
         await reload();
     };
@@ -71,7 +71,7 @@ export function SetClassDialog({ of, policy, reload, onClose }: Shared & { of: C
             <fieldset class="choices">
                 <legend>
                     In force: <b>{now.mode}</b>
-                    {now.mode === 'enforce' && ` for ${now.percent} % of visitors`}. New mode:
+                    {now.mode === 'enforce' && ` for ${now.enforce_percent} % of visitors`}. New mode:
                 </legend>
                 {CHOICES.map(one => (
                     <label key={one.id} class="checks">

@@ -21,7 +21,7 @@ interface Properties {
 }
 
 export function WouldChange({ policy, rows, version, range }: Properties) {
-    const isObserved = policy.classes.some(one => one.mode === 'observe' || one.percent < 100);
+    const isObserved = policy.classes.some(one => one.mode === 'observe' || one.enforce_percent < 100);
     const shown = useMemo(
         () =>
             policy.classes

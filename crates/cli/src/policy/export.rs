@@ -119,8 +119,11 @@ fn merge_into(into: &mut dyn TableLike, exported: &Table, section: &str, comment
     }
     // An exported class without a percentage means all visitors, so the file's percentage becomes
     // 100.
-    if section == "class" && exported.get("percent").is_none() && into.contains_key("percent") {
-        set(into, "percent", 100.into(), None);
+    if section == "class"
+        && exported.get("enforce_percent").is_none()
+        && into.contains_key("enforce_percent")
+    {
+        set(into, "enforce_percent", 100.into(), None);
     }
     if section == THROTTLE {
         for grant in GRANTS.into_iter().filter(|grant| exported.get(grant).is_none()) {
@@ -164,7 +167,7 @@ fn one_line(comment: &str) -> String {
 mod tests {
     use super::*;
 
-    const SAID: &str = "# \"ana\", since then, until then: \"too many\"\n[class.search]\nmode = \"enforce\"\npercent = 10\n\n\
+    const SAID: &str = "# \"ana\", since then, until then: \"too many\"\n[class.search]\nmode = \"enforce\"\nenforce_percent = 10\n\n\
         # \"bo\", since then, until then\n[throttle.elephant-3]\nmatch = \"/s?q\"\nwhy = \"so\"\nat_once = 2\n";
 
     #[test]
@@ -175,7 +178,7 @@ mod tests {
         assert_eq!(
             merged,
             "# mine\nversion = 1\n\n[class.search] # searches\nmatch = [\"GET /search\"]\nmode = \"enforce\" # \"ana\", since then, \
-             until then: \"too many\"\npercent = 10\n\n[class.other]\nutility = 2 # few\n\n[throttle.elephant-3]\nmatch = \"/s?q\" \
+             until then: \"too many\"\nenforce_percent = 10\n\n[class.other]\nutility = 2 # few\n\n[throttle.elephant-3]\nmatch = \"/s?q\" \
              # \"bo\", since then, until then\nwhy = \"so\"\nat_once = 2\n"
         );
         assert_eq!(super::merged(&merged, SAID).unwrap(), merged, "said twice it is there once");
@@ -183,11 +186,11 @@ mod tests {
 
     #[test]
     fn no_comment_is_lost() {
-        let file = "[class.search]\n# Ask Maria first.\nmode = \"observe\" # ticket 77\n# agreed\npercent = 5 # legal-12\n";
+        let file = "[class.search]\n# Ask Maria first.\nmode = \"observe\" # ticket 77\n# agreed\nenforce_percent = 5 # legal-12\n";
         let all = "# ana\n[class.search]\nmode = \"enforce\"\n";
         assert_eq!(
             merged(file, all).unwrap(),
-            "[class.search]\n# Ask Maria first.\nmode = \"enforce\" # ticket 77; ana\n# agreed\npercent = 100 # legal-12\n"
+            "[class.search]\n# Ask Maria first.\nmode = \"enforce\" # ticket 77; ana\n# agreed\nenforce_percent = 100 # legal-12\n"
         );
     }
 
@@ -212,10 +215,10 @@ mod tests {
     #[test]
     fn tables_on_one_line_and_dotted_keys_are_tables_too() {
         let merged = |file| merged(file, "# a\n[class.search]\nmode = \"enforce\"\n").unwrap();
-        let line = "class.search = { match = ['GET /s'], mode = 'observe', percent = 5 }\n";
+        let line = "class.search = { match = ['GET /s'], mode = 'observe', enforce_percent = 5 }\n";
         assert_eq!(
             merged(line),
-            "class.search = { match = ['GET /s'], mode = \"enforce\", percent = 100 }\n"
+            "class.search = { match = ['GET /s'], mode = \"enforce\", enforce_percent = 100 }\n"
         );
         let within = "class = { search = { match = ['GET /s'] } }\n";
         assert_eq!(

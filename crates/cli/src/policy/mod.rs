@@ -18,7 +18,7 @@ pub(crate) use export::export;
 pub(crate) fn policy(what: &What) -> Result<(), Failure> {
     match what {
         What::Show(args) => show(args),
-        What::Enforce(args) => set(&args.class, Mode::Enforce, args.percent),
+        What::Enforce(args) => set(&args.class, Mode::Enforce, args.enforce_percent),
         What::Observe(args) => set(args, Mode::Observe, None),
         What::Undo(args) => undo(args),
     }
@@ -31,12 +31,12 @@ fn show(args: &Show) -> Result<(), Failure> {
     print(&describe(&admin_client::get(&args.which, "/v1/policy")?))
 }
 
-fn set(args: &OfClass, mode: Mode, percent: Option<u8>) -> Result<(), Failure> {
+fn set(args: &OfClass, mode: Mode, enforce_percent: Option<u8>) -> Result<(), Failure> {
     let by = operators::author(args.author.by.as_deref())?;
     let request = SetClass {
         class: args.name.clone(),
         mode,
-        percent,
+        enforce_percent,
         by: Some(by.clone()),
         why: args.author.why.clone(),
         lasts: args.lasts.map(|lasts| lasts.to_string()),
@@ -65,8 +65,8 @@ pub(crate) fn describe(policy: &Policy) -> String {
     );
     for one in &policy.overrides {
         let what = match &one.target {
-            bywash_control::Target::Class { class, mode, percent } => {
-                format!("{} {} {percent} %", escaped(class), mode.name())
+            bywash_control::Target::Class { class, mode, enforce_percent } => {
+                format!("{} {} {enforce_percent} %", escaped(class), mode.name())
             }
             bywash_control::Target::Bypass => "bypass".to_owned(),
         };
@@ -100,14 +100,25 @@ fn classes(policy: &Policy) -> Table {
         ("utility", Align::Right),
     ]);
     for class in &policy.classes {
-        let ClassPolicy { name, tier, mode, percent, file_mode, file_percent, utility, .. } = class;
+        let ClassPolicy {
+            name,
+            tier,
+            mode,
+            enforce_percent,
+            file_mode,
+            file_enforce_percent,
+            utility,
+            ..
+        } = class;
         table.push(vec![
             escaped(name),
             escaped(tier),
             mode.name().to_owned(),
-            format!("{percent} %"),
+            format!("{enforce_percent} %"),
             match class.overridden {
-                Some(number) => format!("{} {file_percent} %  [{number}]", file_mode.name()),
+                Some(number) => {
+                    format!("{} {file_enforce_percent} %  [{number}]", file_mode.name())
+                }
                 None => String::new(),
             },
             utility.to_string(),

@@ -70,17 +70,17 @@ fn what_is_said_for_a_while_holds_and_is_written_into_the_file() {
     let (upstream, folder) = (Upstream::new(), Folder::new());
     let file = file(&folder, &upstream);
     let gateway = Gateway::start(&["--config", &file]);
-    let enforced = [&["policy", "enforce", "search", "--percent", "10"], &SO[..]].concat();
+    let enforced = [&["policy", "enforce", "search", "--enforce-percent", "10"], &SO[..]].concat();
     let outcome = asks(&gateway, &enforced);
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     for words in ["search", "enforce", "10 %", "observe 100 %  [1]", "ana: the first try"] {
         assert!(outcome.out.contains(words), "{words}: {}", outcome.out);
     }
     let shown = asks(&gateway, &["policy", "show", "--json"]).json();
-    assert_eq!(shown["overrides"][0]["target"]["class"]["percent"], 10, "{shown}");
+    assert_eq!(shown["overrides"][0]["target"]["class"]["enforce_percent"], 10, "{shown}");
     let printed = asks(&gateway, &["export"]);
     assert!(
-        printed.out.contains("[class.search]\nmode = \"enforce\"\npercent = 10\n"),
+        printed.out.contains("[class.search]\nmode = \"enforce\"\nenforce_percent = 10\n"),
         "{printed:?}"
     );
     let written = asks(&gateway, &["export", "--write", &file]);
@@ -110,8 +110,10 @@ fn what_cannot_be_said_or_written_is_refused_in_words() {
     assert!(unknown.err.contains("no class `serach`"), "{}", unknown.err);
     let none = asks(&gateway, &["policy", "enforce", "search", "--why", ""]);
     assert!(none.err.contains("say why"), "{}", none.err);
-    let most =
-        asks(&gateway, &[&["policy", "enforce", "search", "--percent", "101"], &SO[..]].concat());
+    let most = asks(
+        &gateway,
+        &[&["policy", "enforce", "search", "--enforce-percent", "101"], &SO[..]].concat(),
+    );
     assert_eq!(most.code, Some(2));
     let missing = asks(&gateway, &["export", "--write", &folder.path("none.toml")]);
     assert_eq!(missing.code, Some(1), "{missing:?}");

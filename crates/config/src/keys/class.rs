@@ -27,7 +27,7 @@ pub(crate) static CLASS: Section = Section {
         PLACES,
         REQUIRES,
         CLASS_MODE,
-        PERCENT,
+        ENFORCE_PERCENT,
         PATIENCE,
         CLASS_LEVEL,
         CANCELLABLE,
@@ -167,8 +167,8 @@ pub(crate) const CLASS_MODE: Key = Key::optional(
     "enforce",
     "The mode of this class, if it differs from the file's.",
 );
-pub(crate) const PERCENT: Key = Key::new(
-    "percent",
+pub(crate) const ENFORCE_PERCENT: Key = Key::new(
+    "enforce_percent",
     Kind::Whole { min: 1, max: 100 },
     "100",
     "The percentage of visitors, chosen by their address, for whom the mode enforce takes effect. \

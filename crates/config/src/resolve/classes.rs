@@ -150,7 +150,7 @@ fn resolve(
         },
         patterns: patterns(values),
         mode,
-        percent: values.of(&keys::PERCENT).whole() as u8,
+        enforce_percent: values.of(&keys::ENFORCE_PERCENT).whole() as u8,
         patience: values.get(&keys::PATIENCE).map(Value::span),
         level: level(draft, file.names, report),
         revenue_header: revenue_header(draft, report),
@@ -172,11 +172,13 @@ fn patterns(values: &Values) -> Vec<String> {
 /// Returns the mode. Warns of a percentage of clients in a class that enforces nothing.
 fn check_percent(path: &str, values: &Values, mode: Mode, report: &mut Report) -> Mode {
     let mode = values.get(&keys::CLASS_MODE).map_or(mode, Value::word);
-    if let (Mode::Observe, Some((percent, at))) = (mode, values.given(&keys::PERCENT))
-        && percent.whole() < 100
+    if let (Mode::Observe, Some((enforce_percent, at))) =
+        (mode, values.given(&keys::ENFORCE_PERCENT))
+        && enforce_percent.whole() < 100
     {
         let message = format!("`{path}.percent` has no effect: the class only observes");
-        let help = "write mode = \"enforce\" in the same table, or remove `percent`".to_string();
+        let help =
+            "write mode = \"enforce\" in the same table, or remove `enforce_percent`".to_string();
         report.add(Finding::new(&code::PERCENT_OBSERVED, at, message).help(help));
     }
     mode
@@ -228,11 +230,13 @@ fn success(draft: &Draft, drafts: &[Draft], mode: Mode, report: &mut Report) -> 
         }
     }
     let path = format!("class.{}.success", shown(&draft.name));
-    let percent = draft.values.of(&keys::PERCENT).whole();
-    if (mode == Mode::Observe || percent < 100) && !success.json.is_empty() {
+    let enforce_percent = draft.values.of(&keys::ENFORCE_PERCENT).whole();
+    if (mode == Mode::Observe || enforce_percent < 100) && !success.json.is_empty() {
         let why = match mode {
             Mode::Observe => "the class only observes".to_string(),
-            Mode::Enforce => format!("the class only observes {} of 100 clients", 100 - percent),
+            Mode::Enforce => {
+                format!("the class only observes {} of 100 clients", 100 - enforce_percent)
+            }
         };
         let message = format!("`{path}` does not see JSON in compressed answers: {why}");
         let help = "enforce the class for all clients, or let the application not compress these \

@@ -347,12 +347,12 @@ fn a_part_of_all_visitors_is_of_a_class_that_is_enforced() {
         let upstream = "upstream = { server = 'http://127.0.0.1:1', ignore_case = false }";
         let text = format!("version = 1\n{upstream}\n{lines}");
         let (config, warnings) = Config::parse(&text, "test").unwrap();
-        (config.classes[0].percent, warnings.iter().map(|one| one.code).collect::<Vec<_>>())
+        (config.classes[0].enforce_percent, warnings.iter().map(|one| one.code).collect::<Vec<_>>())
     };
     let class = |rest: &str| format!("class.a = {{ match = ['GET /a'], {rest} }}");
-    assert_eq!(of(&class("mode = 'enforce', percent = 10")), (10, vec![]));
-    assert_eq!(of(&class("percent = 10")), (10, vec!["W141"]));
-    assert_eq!(of(&class("percent = 100")), (100, vec![]));
+    assert_eq!(of(&class("mode = 'enforce', enforce_percent = 10")), (10, vec![]));
+    assert_eq!(of(&class("enforce_percent = 10")), (10, vec!["W141"]));
+    assert_eq!(of(&class("enforce_percent = 100")), (100, vec![]));
     assert_eq!(of(&class("mode = 'enforce'")), (100, vec![]));
 }
 
@@ -367,10 +367,10 @@ fn a_class_that_observes_does_not_see_json_in_compressed_answers() {
         warnings.iter().map(|one| one.code).collect::<Vec<_>>()
     };
     assert_eq!(of("'observe'", "json placed: true"), ["W143"]);
-    assert_eq!(of("'enforce', percent = 10", "json placed: true"), ["W143"]);
+    assert_eq!(of("'enforce', enforce_percent = 10", "json placed: true"), ["W143"]);
     assert_eq!(of("'enforce'", "json placed: true").len(), 0);
     assert_eq!(of("'observe'", "status 302").len(), 0);
-    assert_eq!(of("'enforce', percent = 10", "status 302").len(), 0);
+    assert_eq!(of("'enforce', enforce_percent = 10", "status 302").len(), 0);
 }
 
 #[test]

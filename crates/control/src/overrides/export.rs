@@ -10,7 +10,7 @@ use super::{Override, Target};
 pub(super) fn toml(list: &[Override]) -> String {
     let mut text = String::new();
     for one in list {
-        let Target::Class { class, mode, percent } = &one.target else { continue };
+        let Target::Class { class, mode, enforce_percent } = &one.target else { continue };
         let Override { by, why, since, until, .. } = one;
         let (by, why) = (toml_string(by), toml_string(why));
         // Class names are letters, digits, `-` and `_`.
@@ -19,8 +19,8 @@ pub(super) fn toml(list: &[Override]) -> String {
             "# {by}, since {since}, until {until}: {why}\n[class.{class}]\nmode = \"{}\"\n",
             mode.name()
         );
-        if *percent < 100 {
-            let _ = writeln!(text, "percent = {percent}");
+        if *enforce_percent < 100 {
+            let _ = writeln!(text, "enforce_percent = {enforce_percent}");
         }
         text.push('\n');
     }

@@ -35,7 +35,7 @@ pub enum Target {
         /// The mode.
         mode: Mode,
         /// The percentage of clients that the mode applies to. The others are only observed.
-        percent: u8,
+        enforce_percent: u8,
     },
     /// The bypass: the gateway takes no decisions.
     Bypass,
@@ -69,7 +69,7 @@ pub enum NotOverridden {
     NoClass(String),
     /// The percentage is not in the range from 1 to 100.
     #[error("the percentage of clients must be from 1 to 100")]
-    Percent,
+    EnforcePercent,
     /// A percentage was given together with mode `observe`, in which all clients are observed.
     #[error(
         "only mode enforce takes a percentage: in mode observe, a class is observed for all clients"
@@ -169,8 +169,8 @@ impl Overrides {
     /// Returns the override of a class, with its mode and percentage.
     pub fn of_class(&self, class: &str) -> Option<(&Override, Mode, u8)> {
         self.list.iter().find_map(|one| match &one.target {
-            Target::Class { class: of, mode, percent } if of == class => {
-                Some((one, *mode, *percent))
+            Target::Class { class: of, mode, enforce_percent } if of == class => {
+                Some((one, *mode, *enforce_percent))
             }
             Target::Class { .. } | Target::Bypass => None,
         })
@@ -201,9 +201,9 @@ impl Overrides {
         self.is_seen(seen)?;
         let word = word.checked()?;
         if !is_percent(&target) {
-            return Err(NotOverridden::Percent);
+            return Err(NotOverridden::EnforcePercent);
         }
-        if let Target::Class { mode: Mode::Observe, percent: ..100, .. } = &target {
+        if let Target::Class { mode: Mode::Observe, enforce_percent: ..100, .. } = &target {
             return Err(NotOverridden::Observed);
         }
         if let Target::Class { class, .. } = &target
@@ -323,7 +323,7 @@ fn about(target: &Target) -> Option<&str> {
 
 fn is_percent(target: &Target) -> bool {
     match target {
-        Target::Class { percent, .. } => (1..=100).contains(percent),
+        Target::Class { enforce_percent, .. } => (1..=100).contains(enforce_percent),
         Target::Bypass => true,
     }
 }
@@ -337,8 +337,8 @@ fn note(
     until: Option<Timestamp>,
 ) -> Note {
     let subject = match target {
-        Target::Class { class, mode, percent } => {
-            Subject::Class { class: class.clone(), mode: *mode, percent: *percent }
+        Target::Class { class, mode, enforce_percent } => {
+            Subject::Class { class: class.clone(), mode: *mode, enforce_percent: *enforce_percent }
         }
         Target::Bypass => Subject::Bypass,
     };

@@ -15,8 +15,8 @@ fn word(seconds: u64) -> Word {
     Word { by: "ana".into(), why: "too many".into(), lasts: Span::from_secs(seconds) }
 }
 
-fn enforced(class: &str, percent: u8) -> Target {
-    Target::Class { class: class.into(), mode: Mode::Enforce, percent }
+fn enforced(class: &str, enforce_percent: u8) -> Target {
+    Target::Class { class: class.into(), mode: Mode::Enforce, enforce_percent }
 }
 
 #[test]
@@ -24,15 +24,15 @@ fn it_holds_until_its_end_and_says_so() {
     let mut overrides = Overrides::default();
     let note = overrides.set(at(0), enforced("search", 10), word(60), None, &CLASSES).unwrap();
     assert_eq!((note.what, note.until), (What::Overridden, Some(at(60))));
-    let (one, mode, percent) = overrides.of_class("search").unwrap();
-    assert_eq!((one.number, mode, percent, one.by.as_str()), (1, Mode::Enforce, 10, "ana"));
+    let (one, mode, enforce_percent) = overrides.of_class("search").unwrap();
+    assert_eq!((one.number, mode, enforce_percent, one.by.as_str()), (1, Mode::Enforce, 10, "ana"));
     assert_eq!(overrides.of_class("other"), None);
     assert_eq!(overrides.tick(at(59)), []);
     let notes = overrides.tick(at(60));
     assert_eq!((notes[0].what, notes[0].by.as_str()), (What::Ended, "bywash"));
     assert_eq!(
         notes[0].subject,
-        Subject::Class { class: "search".into(), mode: Mode::Enforce, percent: 10 }
+        Subject::Class { class: "search".into(), mode: Mode::Enforce, enforce_percent: 10 }
     );
     assert_eq!(overrides.list(), []);
 }
@@ -40,8 +40,10 @@ fn it_holds_until_its_end_and_says_so() {
 #[test]
 fn a_class_has_one_and_nothing_is_decided_once() {
     let mut overrides = Overrides::default();
-    for percent in [10, 50] {
-        overrides.set(at(0), enforced("search", percent), word(60), None, &CLASSES).unwrap();
+    for enforce_percent in [10, 50] {
+        overrides
+            .set(at(0), enforced("search", enforce_percent), word(60), None, &CLASSES)
+            .unwrap();
         overrides.set(at(0), Target::Bypass, word(60), None, &CLASSES).unwrap();
     }
     assert_eq!(overrides.list().iter().map(|one| one.number).collect::<Vec<_>>(), [3, 4]);
@@ -84,10 +86,11 @@ fn what_cannot_be_is_refused() {
     let mut overrides = Overrides::default();
     let mut set = |target, word| overrides.set(at(0), target, word, None, &CLASSES).unwrap_err();
     assert_eq!(set(enforced("searches", 1), word(60)), NotOverridden::NoClass("searches".into()));
-    assert_eq!(set(enforced("search", 0), word(60)), NotOverridden::Percent);
-    assert_eq!(set(enforced("search", 101), word(60)), NotOverridden::Percent);
+    assert_eq!(set(enforced("search", 0), word(60)), NotOverridden::EnforcePercent);
+    assert_eq!(set(enforced("search", 101), word(60)), NotOverridden::EnforcePercent);
     assert_eq!(set(Target::Bypass, word(9)), NotOverridden::Word(WordError::Lasts));
-    let observed = Target::Class { class: "search".into(), mode: Mode::Observe, percent: 10 };
+    let observed =
+        Target::Class { class: "search".into(), mode: Mode::Observe, enforce_percent: 10 };
     assert_eq!(set(observed, word(60)), NotOverridden::Observed);
     let hostile = set(enforced("\u{1b}[31m\u{202e}", 1), word(60)).to_string();
     assert!(!hostile.contains('\u{1b}') && !hostile.contains('\u{202e}'), "{hostile}");
@@ -99,7 +102,7 @@ fn it_is_read_as_it_was_kept_and_what_could_not_have_been_decided_does_not_hold(
     let mut overrides = Overrides::default();
     overrides.set(at(0), enforced("search", 10), word(60), None, &CLASSES).unwrap();
     assert_eq!(Overrides::read(&overrides.text()).unwrap(), overrides);
-    let forged = overrides.text().replace("\"percent\": 10", "\"percent\": 200");
+    let forged = overrides.text().replace("\"enforce_percent\": 10", "\"enforce_percent\": 200");
     assert_eq!(Overrides::read(&forged).unwrap().list(), []);
     assert!(Overrides::read("{}").is_err());
     assert!(Overrides::read("nothing").is_err());
@@ -120,13 +123,13 @@ fn of_a_class_that_is_gone_it_ends() {
 fn the_file_would_say_the_same() {
     let mut overrides = Overrides::default();
     overrides.set(at(0), enforced("search", 10), word(60), None, &CLASSES).unwrap();
-    let all = Target::Class { class: "other".into(), mode: Mode::Observe, percent: 100 };
+    let all = Target::Class { class: "other".into(), mode: Mode::Observe, enforce_percent: 100 };
     overrides.set(at(0), all, word(60), None, &CLASSES).unwrap();
     overrides.set(at(0), Target::Bypass, word(60), None, &CLASSES).unwrap();
     let read: toml::Table = overrides.exported().parse().unwrap();
     let class = |name: &str| read["class"][name].as_table().unwrap().clone();
     assert_eq!(class("search")["mode"].as_str(), Some("enforce"));
-    assert_eq!(class("search")["percent"].as_integer(), Some(10));
+    assert_eq!(class("search")["enforce_percent"].as_integer(), Some(10));
     assert_eq!(class("other").keys().collect::<Vec<_>>(), ["mode"]);
     assert_eq!(read.len(), 1, "that nothing is decided does not belong in a file");
 }

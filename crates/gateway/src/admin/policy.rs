@@ -38,7 +38,7 @@ pub(super) fn policy(shared: &Shared) -> Policy {
 }
 
 fn classes(settings: &Settings, overrides: &Overrides) -> Vec<ClassPolicy> {
-    let class = |(class, (mode, percent)): (&ClassConfig, &(Mode, u8))| ClassPolicy {
+    let class = |(class, (mode, enforce_percent)): (&ClassConfig, &(Mode, u8))| ClassPolicy {
         name: class.class.name.clone(),
         tier: class.class.tier.name().to_owned(),
         matches: class.patterns.clone(),
@@ -46,9 +46,9 @@ fn classes(settings: &Settings, overrides: &Overrides) -> Vec<ClassPolicy> {
         patience_ms: class.patience.map(Span::as_millis),
         cancellable: class.class.stop.is_some(),
         mode: shown_mode(class.mode),
-        percent: class.percent,
+        enforce_percent: class.enforce_percent,
         file_mode: shown_mode(*mode),
-        file_percent: *percent,
+        file_enforce_percent: *enforce_percent,
         overridden: overrides.of_class(&class.class.name).map(|(one, ..)| one.number),
     };
     let classes = settings.config.classes.iter().zip(settings.of_file());
@@ -64,9 +64,9 @@ const fn shown_mode(mode: Mode) -> ShownMode {
 
 /// Overrides the mode of a class for a while.
 pub(super) async fn set_class(shared: &Shared, caller: &Caller, set: SetClass) -> Answered {
-    let SetClass { class, mode, percent, by, why, lasts, revision } = set;
+    let SetClass { class, mode, enforce_percent, by, why, lasts, revision } = set;
     let word = word(caller.author(by)?, why, lasts.as_deref())?;
-    let target = Target::Class { class, mode, percent: percent.unwrap_or(100) };
+    let target = Target::Class { class, mode, enforce_percent: enforce_percent.unwrap_or(100) };
     override_for(shared, target, word, lasts.is_some(), revision).await
 }
 
@@ -143,7 +143,9 @@ const fn code_of(why: &NotOverridden) -> Code {
     match why {
         NotOverridden::Unknown(_) | NotOverridden::NoClass(_) => Code::NotFound,
         NotOverridden::Conflict { .. } => Code::Conflict,
-        NotOverridden::Percent | NotOverridden::Observed | NotOverridden::Word(_) => Code::Invalid,
+        NotOverridden::EnforcePercent | NotOverridden::Observed | NotOverridden::Word(_) => {
+            Code::Invalid
+        }
     }
 }
 

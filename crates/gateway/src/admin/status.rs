@@ -109,7 +109,7 @@ fn classes(shared: &Shared, settings: &Settings) -> Vec<ClassStatus> {
             name: class.class.name.clone(),
             tier: class.class.tier.name().to_owned(),
             mode: class.mode.name().to_owned(),
-            percent: class.percent,
+            enforce_percent: class.enforce_percent,
             utility: class.class.utility.get(),
             patience_ms: class.patience.map(Span::as_millis),
             may_run_ms: may_run.get(index).copied().flatten().map(Span::as_millis),

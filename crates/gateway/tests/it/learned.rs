@@ -205,7 +205,7 @@ fn an_older_successor_keeps_a_bypass_and_what_is_only_observed() {
     };
     let overrides = json!({ "version": 2, "list": [
         override_of(1, json!("bypass")),
-        override_of(2, json!({ "class": { "class": "pay", "mode": "observe", "percent": 100, "zone": "eu" } })),
+        override_of(2, json!({ "class": { "class": "pay", "mode": "observe", "enforce_percent": 100, "zone": "eu" } })),
     ], "next": 2, "revision": 3, "decided": true, "novelty": { "a": 1 } });
     let gateway = start(&shop(&upstream), of_a_later_version(&overrides));
     let now = bypassed(&gateway);

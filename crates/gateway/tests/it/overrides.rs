@@ -78,15 +78,15 @@ fn of_two_operators_the_second_sees_that_the_first_has_decided() {
     let upstream = Upstream::echo();
     let gateway = observing(&upstream).start();
     let seen = policy(&gateway)["revision"].clone();
-    let first = set(&gateway, &json!({ "percent": 10, "revision": seen }));
+    let first = set(&gateway, &json!({ "enforce_percent": 10, "revision": seen }));
     assert_eq!(first.status(), Some(200), "{}", first.text());
-    let second = set(&gateway, &json!({ "percent": 50, "revision": seen }));
+    let second = set(&gateway, &json!({ "enforce_percent": 50, "revision": seen }));
     assert_eq!(second.status(), Some(409), "{}", second.text());
     assert_eq!(document(&second)["code"], "conflict");
-    assert_eq!(class(&policy(&gateway), "search")["percent"], 10);
+    assert_eq!(class(&policy(&gateway), "search")["enforce_percent"], 10);
     let seen = policy(&gateway)["revision"].clone();
-    let again = document(&set(&gateway, &json!({ "percent": 50, "revision": seen })));
-    assert_eq!(class(&again, "search")["percent"], 50);
+    let again = document(&set(&gateway, &json!({ "enforce_percent": 50, "revision": seen })));
+    assert_eq!(class(&again, "search")["enforce_percent"], 50);
     assert_eq!(again["overrides"].as_array().map(Vec::len), Some(1), "one of each class");
     // A reload also changes the revision.
     gateway.reload(&observing(&upstream)).unwrap();
@@ -101,9 +101,9 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
     for (body, status) in [
         (json!({ "class": "searches" }), 404),
         (json!({ "class": "\u{1b}[31m" }), 404),
-        (json!({ "percent": 0 }), 400),
-        (json!({ "percent": 101 }), 400),
-        (json!({ "percent": -1 }), 400),
+        (json!({ "enforce_percent": 0 }), 400),
+        (json!({ "enforce_percent": 101 }), 400),
+        (json!({ "enforce_percent": -1 }), 400),
         (json!({ "mode": "bypass" }), 400),
         (json!({ "why": "two\nlines" }), 400),
         (json!({ "why": "x".repeat(201) }), 400),
@@ -123,7 +123,7 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
 fn of_so_many_in_a_hundred_visitors_it_is_always_the_same() {
     let upstream = Upstream::echo();
     let setup = observing(&upstream)
-        .set("class.search", "{ match = ['GET /search'], mode = 'enforce', percent = 30 }")
+        .set("class.search", "{ match = ['GET /search'], mode = 'enforce', enforce_percent = 30 }")
         .set("listen.trusted_proxies", "['127.0.0.1']");
     let gateway = setup.start();
     let mut enforced = 0;
@@ -160,7 +160,7 @@ fn of_so_many_in_a_hundred_visitors_it_is_always_the_same() {
 fn who_is_of_that_part_is_held_back_and_nobody_else_is() {
     let (upstream, calls) = Upstream::by_hand();
     let setup = observing(&upstream)
-        .set("class.search", "{ match = ['GET /search'], mode = 'enforce', percent = 50 }")
+        .set("class.search", "{ match = ['GET /search'], mode = 'enforce', enforce_percent = 50 }")
         .set("queue.max_wait", "'100ms'")
         .set("listen.trusted_proxies", "['127.0.0.1']");
     let gateway = setup.start();
@@ -204,19 +204,19 @@ fn kept(upstream: &Upstream, folder: &Path) -> Setup {
 fn what_was_decided_outlives_the_process_and_is_written_as_the_file_would_say_it() {
     let (upstream, folder) = (Upstream::echo(), tempfile::tempdir().unwrap());
     let gateway = kept(&upstream, folder.path()).start();
-    set(&gateway, &json!({ "percent": 10, "why": "a \"quote\"" }));
+    set(&gateway, &json!({ "enforce_percent": 10, "why": "a \"quote\"" }));
     says(&gateway, "/v1/bypass", &json!({ "on": true, "why": "so" }));
     drop(gateway);
     let gateway = kept(&upstream, folder.path()).start();
     let now = policy(&gateway);
     assert_eq!((&now["bypassed"], &now["kept"]), (&true.into(), &true.into()));
-    assert_eq!(class(&now, "search")["percent"], 10);
+    assert_eq!(class(&now, "search")["enforce_percent"], 10);
     let notes = document(&admin(gateway.admin(), "/v1/audit"));
     assert_eq!(notes["notes"].as_array().map(Vec::len), Some(2), "{notes}");
     let toml = document(&admin(gateway.admin(), "/v1/export"))["toml"].as_str().unwrap().to_owned();
     assert!(toml.contains("a \\\"quote\\\""), "{toml}");
     let table: Vec<&str> = toml.lines().filter(|line| !line.starts_with('#')).collect();
-    assert_eq!(table, ["[class.search]", "mode = \"enforce\"", "percent = 10", ""]);
+    assert_eq!(table, ["[class.search]", "mode = \"enforce\"", "enforce_percent = 10", ""]);
     // After the undo the file applies again, also after the next start.
     let number = now["overrides"][0]["number"].clone();
     let undone = says(&gateway, &format!("/v1/policy/{number}/undo"), &json!({ "why": "enough" }));
@@ -361,7 +361,7 @@ fn who_does_not_say_how_long_leaves_the_end_that_there_is() {
     let until =
         |policy: &Value| policy["overrides"].as_array().unwrap().last().unwrap()["until"].clone();
     let class = document(&set(&gateway, &json!({ "for": "2h" })));
-    assert_eq!(until(&document(&set(&gateway, &json!({ "percent": 50 })))), until(&class));
+    assert_eq!(until(&document(&set(&gateway, &json!({ "enforce_percent": 50 })))), until(&class));
 }
 
 #[test]

@@ -66,7 +66,7 @@ pub(super) fn examine(
     let treated = EngineRequest { also: classes.without(class), ..EngineRequest::of(class) };
     let enforced = settings.classes(&treated).any(|class| {
         class.mode == Mode::Enforce
-            && is_of_part(class.percent, || peer.address_key(shared, client))
+            && is_of_part(class.enforce_percent, || peer.address_key(shared, client))
     });
     let token = shown(settings, fields, cookie, enforced);
     let session = match config.identify.session {
@@ -128,8 +128,8 @@ fn rule(shared: &Shared, settings: &Settings, request: &Request, class: ClassId)
 /// Returns whether a client falls into a percentage. The address decides, because a client cannot
 /// choose it as it can choose a cookie. So a refused client does not gain from trying another
 /// cookie.
-fn is_of_part(percent: u8, address: impl FnOnce() -> AddressKey) -> bool {
-    percent >= 100 || (u128::from(address().0) * 100) >> 64 < u128::from(percent)
+fn is_of_part(enforce_percent: u8, address: impl FnOnce() -> AddressKey) -> bool {
+    enforce_percent >= 100 || (u128::from(address().0) * 100) >> 64 < u128::from(enforce_percent)
 }
 
 /// Returns the name of the application's session cookie, if it has one and its name is known.

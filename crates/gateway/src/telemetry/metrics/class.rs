@@ -273,12 +273,12 @@ impl Families {
         Responses::of(&self.responses, table::NO_CLASS)
     }
 
-    pub(super) fn class(&self, name: &str, mode: Mode, percent: u8) -> ClassMetrics {
+    pub(super) fn class(&self, name: &str, mode: Mode, enforce_percent: u8) -> ClassMetrics {
         let class = || ("class", name.to_owned());
         let decisions = |of: Mode| {
             let (family, class) = (self.decisions.clone(), name.to_owned());
             let decisions = Decisions { family, class, mode: of, counters: Arc::default() };
-            if of == mode || percent < 100 {
+            if of == mode || enforce_percent < 100 {
                 decisions.counters();
             }
             decisions

@@ -146,8 +146,8 @@ impl Metrics {
     }
 
     /// Returns the counters of a class, the same ones on each call.
-    pub(crate) fn class(&self, name: &str, mode: Mode, percent: u8) -> ClassMetrics {
-        self.families.class(name, mode, percent)
+    pub(crate) fn class(&self, name: &str, mode: Mode, enforce_percent: u8) -> ClassMetrics {
+        self.families.class(name, mode, enforce_percent)
     }
 
     /// Returns the counters of a level, the same ones on each call.

@@ -83,8 +83,8 @@ pub(super) fn describe(note: &Note) -> Option<String> {
 fn describe_decision(note: &Note) -> Option<String> {
     let of = match &note.subject {
         Subject::Elephant { pattern, .. } => escaped(pattern),
-        Subject::Class { class, mode, percent } => {
-            format!("class {}, {} for {percent} %", escaped(class), mode.name())
+        Subject::Class { class, mode, enforce_percent } => {
+            format!("class {}, {} for {enforce_percent} %", escaped(class), mode.name())
         }
         Subject::Bypass => "the bypass".into(),
         Subject::File => return None,
