@@ -181,7 +181,7 @@ pub(crate) static LEARN: Section = Section {
     name: "learn",
     about: "The worth of requests, learned from what sessions do and from the revenue of answers \
             (see `revenue`). The policy value-index ranks by it, and `bywash sessions` shows it.",
-    keys: &[HALF_LIFE, DRIFT, ORDERS],
+    keys: &[HALF_LIFE, MAX_CHANGE_PER_HOUR, ORDERS],
 };
 pub(crate) const HALF_LIFE: Key = Key::new(
     "half_life",
@@ -189,8 +189,8 @@ pub(crate) const HALF_LIFE: Key = Key::new(
     "24h",
     "The time after which an observation counts half.",
 );
-pub(crate) const DRIFT: Key = Key::new(
-    "drift",
+pub(crate) const MAX_CHANGE_PER_HOUR: Key = Key::new(
+    "max_change_per_hour",
     Kind::Number { min: 1.0, max: 1e6 },
     "2",
     "The largest factor by which a worth may change in an hour, however much is observed.",

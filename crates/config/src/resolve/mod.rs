@@ -119,7 +119,7 @@ fn options(limit: LimitSettings, queue: &Values, identify: &Values, learn: &Valu
         retry_window: identify.of(&keys::RETRY_WINDOW).span(),
         learn: Learn {
             half_life: learn.of(&keys::HALF_LIFE).span(),
-            drift: learn.of(&keys::DRIFT).number(),
+            max_change_per_hour: learn.of(&keys::MAX_CHANGE_PER_HOUR).number(),
             orders: learn.of(&keys::ORDERS).whole() as u32,
             kinds: kinds_of(signals.iter().map(Spanned::get_ref)),
             ..Learn::default()

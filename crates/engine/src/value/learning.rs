@@ -3,8 +3,8 @@
 //! The published values are *unknown* (version 0) until there are enough orders for a ranking by
 //! them to be better than one by standing alone. From then on they are *known*. Every
 //! [`Learn::every`], at the next event, counts fade and the index is recomputed. From one
-//! publication to the next no index and no lift changes by more than [`Learn::drift`] per hour
-//! allows. To distort the index, an attacker has to keep paying for hours, visibly. The
+//! publication to the next no index and no lift changes by more than [`Learn::max_change_per_hour`]
+//! per hour allows. To distort the index, an attacker has to keep paying for hours, visibly. The
 //! bound also holds across a restart and a reload, because the published values are kept with the
 //! counts. A fixed (pinned) value is neither corrected by its outcome nor bounded, and the first
 //! value after the end of a pin is not bounded either.
@@ -27,7 +27,7 @@ pub struct Learn {
     /// The half-life of counts.
     pub half_life: Span,
     /// The maximum factor by which a published value grows or shrinks in an hour; at least 1.
-    pub drift: f64,
+    pub max_change_per_hour: f64,
     /// The number of orders before anything is published; at least one.
     pub orders: u32,
     /// A number that identifies the kinds of signals. When it changes, the counts of signals are
@@ -40,7 +40,7 @@ impl Default for Learn {
         Self {
             every: Span::from_secs(10),
             half_life: Span::from_secs(24 * 3600),
-            drift: 2.0,
+            max_change_per_hour: 2.0,
             orders: 20,
             kinds: 0,
         }
@@ -197,7 +197,7 @@ impl Learning {
         if self.values.version == 0 && self.graph.orders() < f64::from(self.learn.orders.max(1)) {
             return;
         }
-        let factor = libm::pow(self.learn.drift.max(1.0), seconds.max(1.0) / HOUR);
+        let factor = libm::pow(self.learn.max_change_per_hour.max(1.0), seconds.max(1.0) / HOUR);
         let mut index = self.index(classes);
         let mut lift: Vec<f64> =
             (0..Signals::MOST).map(Signals::from_index).map(|s| self.lift.of(s)).collect();
@@ -402,8 +402,8 @@ mod tests {
     }
 
     #[test]
-    fn a_worth_moves_no_faster_than_the_drift_and_a_pin_at_once() {
-        let mut learning = Learning::new(2, Learn { drift: 2.0, ..Learn::default() });
+    fn a_worth_moves_no_faster_than_its_bound_and_a_pin_at_once() {
+        let mut learning = Learning::new(2, Learn { max_change_per_hour: 2.0, ..Learn::default() });
         sessions(&mut learning, 300);
         let before = published(&mut learning, 10, &classes(None));
         (0..100_000).for_each(|_| learning.visited(Position::first(PAGE), true, Signals::NONE));

@@ -114,7 +114,7 @@ fn options(dice: &mut Dice) -> Options {
         learn: Learn {
             every: Span::from_secs(1 + dice.below(20)),
             half_life: Span::from_secs(10 + dice.below(1000)),
-            drift: 1.0 + dice.share(),
+            max_change_per_hour: 1.0 + dice.share(),
             orders: dice.below(3) as u32,
             kinds: dice.below(2),
         },
