@@ -196,7 +196,7 @@ test('classes of transactions stand on the right, and every visited class stands
         next,
         worth: 1,
         worth_before: null,
-        pinned: false,
+        fixed: false,
         index_per_s: null,
         first_index_per_s: null,
         service_ms: null,

@@ -33,13 +33,14 @@ pub(crate) struct Folded {
 }
 
 impl Pages {
-    /// Creates the mapping. A pinned pattern has its own page, however rarely it is requested.
-    pub(crate) fn new(pins: Vec<Pattern>) -> Self {
+    /// Creates the mapping. A pattern that is always tracked has its own page, however rarely it is
+    /// requested.
+    pub(crate) fn new(always_track: Vec<Pattern>) -> Self {
         let mut kinds = Kinds::default();
-        for pin in &pins {
-            kinds.column(&pin.to_string(), HEAVIEST);
+        for pattern in &always_track {
+            kinds.column(&pattern.to_string(), HEAVIEST);
         }
-        let templates = Templates::new(pins).wanting(is_step);
+        let templates = Templates::new(always_track).wanting(is_step);
         Self { templates, version: 0, kinds, since: 0 }
     }
 

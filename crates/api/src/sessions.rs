@@ -53,7 +53,7 @@ pub struct ClassLearned {
     /// The same as it was up to an hour ago; `null` if it was unknown then.
     pub worth_before: Option<f64>,
     /// Whether the configuration file sets the worth.
-    pub pinned: bool,
+    pub fixed: bool,
     /// The expected revenue per second of work, for sessions that continue here; `null` while
     /// unknown.
     pub index_per_s: Option<f64>,

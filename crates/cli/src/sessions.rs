@@ -54,11 +54,11 @@ fn classes(classes: &[ClassLearned]) -> Table {
         ("next", Align::Left),
     ]);
     for class in classes {
-        let pin = if class.pinned { " pinned" } else { "" };
+        let fixed = if class.fixed { " fixed" } else { "" };
         table.push(vec![
             class.name.clone(),
             format!("{:.0} + {:.0}", class.first_visits, class.later_visits),
-            format!("{}{pin}", short(class.worth)),
+            format!("{}{fixed}", short(class.worth)),
             change(class),
             index(class),
             class.service_ms.map_or("—".to_owned(), |ms| format!("{ms:.1}")),

@@ -13,7 +13,7 @@ pub struct Elephants {
     /// The half-life of observations.
     pub half_life: Span,
     /// Patterns that are always tracked as one kind, whatever is learned.
-    pub pins: Vec<String>,
+    pub always_track: Vec<String>,
     /// The observed resources; without any, nothing is searched for.
     pub resources: Vec<Resource>,
     /// The enforced rules of the file.

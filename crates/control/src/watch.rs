@@ -137,8 +137,9 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Creates a watch of these resources. Requests that match a pin are one kind.
-    pub fn new(pins: Vec<Pattern>, resources: Vec<Watched>, half_life: Span) -> Self {
+    /// Creates a watch of these resources. Requests that match a pattern of `always_track` are one
+    /// kind.
+    pub fn new(always_track: Vec<Pattern>, resources: Vec<Watched>, half_life: Span) -> Self {
         let discovery = |watched: Watched| {
             let resource = Resource { capacity: watched.capacity, idle: watched.idle };
             let settings = Settings { half_life, ..Settings::of(vec![resource]) };
@@ -147,7 +148,7 @@ impl Watch {
         Self {
             resources: resources.into_iter().map(discovery).collect(),
             half_life,
-            templates: Templates::new(pins),
+            templates: Templates::new(always_track),
             version: 0,
             kinds: Kinds::default(),
             clients: Clients::default(),

@@ -142,7 +142,7 @@ pub struct Class {
     /// class can be stopped.
     pub stop: Option<Bounds>,
     /// A configured value of a session that is at this class; `None` to use the learned value.
-    pub pinned: Option<Utility>,
+    pub fixed_value: Option<Utility>,
 }
 
 impl Class {

@@ -72,7 +72,7 @@ fn classes() -> Vec<Class> {
         revenue: Utility::default(),
         // Every second class can be stopped, soon enough that some requests are.
         stop: i.is_multiple_of(2).then_some(Bounds { min: Span::ZERO, max: Span::from_millis(20) }),
-        pinned: None,
+        fixed_value: None,
         queue: None,
         requires: ClassSet::NONE,
     };

@@ -42,7 +42,7 @@ const COLUMNS: readonly Column<ClassLearned>[] = [
         cell: one => (
             <>
                 {number(one.worth)}
-                {one.pinned && <small title="The configuration sets this worth (`pin`)."> pinned</small>}
+                {one.fixed && <small title="The configuration sets this worth (`fixed_value`)."> fixed</small>}
             </>
         ),
     },

@@ -228,7 +228,7 @@ fn class(role: Role, proposed: &[Proposed]) -> Class {
         shift: None,
         stop: None,
         revenue: Utility::new(1.0),
-        pinned: None,
+        fixed_value: None,
         station: None,
         parallel: bywash_scenario::Parallel::default(),
         think: None,

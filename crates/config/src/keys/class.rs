@@ -23,7 +23,7 @@ pub(crate) static CLASS: Section = Section {
         REVENUE,
         REVENUE_HEADER,
         SUCCESS,
-        PIN,
+        FIXED_VALUE,
         PLACES,
         REQUIRES,
         CLASS_MODE,
@@ -134,8 +134,8 @@ pub(crate) const SUCCESS: Key = Key::optional(
      compressed. If the class is enforced for a client, the gateway asks the application not to \
      compress it.",
 );
-pub(crate) const PIN: Key = Key::optional(
-    "pin",
+pub(crate) const FIXED_VALUE: Key = Key::optional(
+    "fixed_value",
     Kind::Number { min: 0.0, max: MONEY },
     "50",
     "The worth of a session at this class, in place of the learned one; in the unit of `revenue`.",

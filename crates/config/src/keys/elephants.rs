@@ -24,7 +24,7 @@ pub(crate) static ELEPHANTS: Section = Section {
             finds them from the running times of requests and from the use of the resources \
             below, and proposes rules that hold them back: see `bywash elephants`. Without a \
             resource it searches for nothing.",
-    keys: &[ACT, ELEPHANT_HALF_LIFE, PINS],
+    keys: &[ACT, ELEPHANT_HALF_LIFE, ALWAYS_TRACK],
 };
 pub(crate) const ACT: Key = Key::new(
     "act",
@@ -40,8 +40,8 @@ pub(crate) const ELEPHANT_HALF_LIFE: Key = Key::new(
     "30m",
     "The time after which an observation counts half.",
 );
-pub(crate) const PINS: Key = Key::new(
-    "pins",
+pub(crate) const ALWAYS_TRACK: Key = Key::new(
+    "always_track",
     Kind::Texts {
         of: "patterns of requests, as `bywash elephants list` shows them",
         regex: PATTERN,

@@ -143,7 +143,7 @@ fn resolve(
             tier: values.of(&keys::TIER).word(),
             utility: Utility::new(values.of(&keys::UTILITY).number()),
             revenue: Utility::new(values.of(&keys::REVENUE).number()),
-            pinned: values.get(&keys::PIN).map(|pin| Utility::new(pin.number())),
+            fixed_value: values.get(&keys::FIXED_VALUE).map(|value| Utility::new(value.number())),
             stop: terminate::bounds(&draft.name, values, report),
             queue: values.get(&keys::PLACES).map(|places| places.whole() as u32),
             requires: requires(draft, drafts, report),

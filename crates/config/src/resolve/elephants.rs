@@ -21,9 +21,9 @@ use crate::value::Value;
 
 pub(super) fn elephants(document: &Document<'_>, mode: Mode, report: &mut Report) -> Elephants {
     let values = document.section(&keys::ELEPHANTS, report);
-    let pins = values.of(&keys::PINS).texts();
-    for pin in pins {
-        check_pattern("elephants.pins", pin.get_ref(), pin.span(), report);
+    let always_track = values.of(&keys::ALWAYS_TRACK).texts();
+    for pattern in always_track {
+        check_pattern("elephants.always_track", pattern.get_ref(), pattern.span(), report);
     }
     let resources = some(document, &keys::RESOURCE, (&code::RESOURCES, keys::RESOURCES), report);
     let throttles = some(document, &keys::THROTTLE, (&code::THROTTLES, keys::THROTTLES), report);
@@ -32,7 +32,7 @@ pub(super) fn elephants(document: &Document<'_>, mode: Mode, report: &mut Report
     Elephants {
         act: values.of(&keys::ACT).word(),
         half_life: values.of(&keys::ELEPHANT_HALF_LIFE).span(),
-        pins: pins.iter().map(|pin| pin.get_ref().clone()).collect(),
+        always_track: always_track.iter().map(|pattern| pattern.get_ref().clone()).collect(),
         resources: resources.iter().map(|entry| resource(entry, report)).collect(),
         throttles: throttles
             .into_iter()

@@ -300,7 +300,7 @@ fn nothing_is_learned_of_worth_where_nothing_is_earned() {
             "[scheduler]\npolicy = \"{policy}\"\n[class.a]\nmatch = [\"GET /\"]\n{line}"
         ))
     };
-    let problems = with_class("value-index", "pin = 3\n");
+    let problems = with_class("value-index", "fixed_value = 3\n");
     assert_eq!((only(&problems).code, only(&problems).column), ("W129", 2), "{problems}");
     assert!(help(only(&problems)).contains("`revenue`"), "{problems}");
     assert!(with_class("value-index", "revenue = 1\n").is_empty());

@@ -214,7 +214,7 @@ fn a_limit_may_not_start_where_it_may_not_be() {
 #[test]
 fn no_order_is_worth_more_than_there_is_money() {
     let class = |line: &str| with(&format!("[class.a]\nmatch = [\"GET /\"]\n{line}\n"));
-    for key in ["revenue", "pin"] {
+    for key in ["revenue", "fixed_value"] {
         assert!(class(&format!("{key} = 1e12")).is_empty(), "{key}");
         let problems = class(&format!("{key} = 1.1e12"));
         assert_eq!((only(&problems).code, only(&problems).line), ("E004", 6), "{problems}");

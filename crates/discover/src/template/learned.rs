@@ -43,7 +43,7 @@ pub struct Asked<'t> {
 /// The templates of a site. See the [module](super).
 #[derive(Clone, Debug)]
 pub struct Templates {
-    pins: Vec<Pattern>,
+    always_track: Vec<Pattern>,
     /// Whether a parameter's value is wanted by name, by parameter and value.
     wanted: fn(&str, &str) -> bool,
     /// The root of each method. Methods that only read share one.
@@ -76,12 +76,12 @@ struct Values {
 }
 
 impl Templates {
-    /// Creates templates that know these pins only.
-    pub fn new(mut pins: Vec<Pattern>) -> Self {
-        // The most specific pin comes first.
-        pins.sort_unstable_by(|a, b| b.cmp(a));
+    /// Creates templates that know only these patterns, which are always tracked.
+    pub fn new(mut always_track: Vec<Pattern>) -> Self {
+        // The most specific pattern comes first.
+        always_track.sort_unstable_by(|a, b| b.cmp(a));
         let wanted = |_: &str, _: &str| false;
-        Self { pins, wanted, roots: BTreeMap::new(), entries_left: MOST, renamed: 0 }
+        Self { always_track, wanted, roots: BTreeMap::new(), entries_left: MOST, renamed: 0 }
     }
 
     /// Also names the values of parameters that `wanted` selects by parameter and value, however
@@ -95,8 +95,8 @@ impl Templates {
     /// Learns from a request, and returns the name of its kind.
     pub fn learn(&mut self, asked: &Asked<'_>) -> String {
         let Asked { method, target, client, address, seconds, is_good } = *asked;
-        if let Some(pin) = self.pin_of(method, target) {
-            return pin;
+        if let Some(pattern) = self.tracked_pattern(method, target) {
+            return pattern;
         }
         let root = if is_reading(method) { "" } else { method };
         if is_good && self.is_rooted(root) {
@@ -112,11 +112,11 @@ impl Templates {
         self.name(root, target)
     }
 
-    /// Returns the present name of a kind that was named `name` earlier. The name of a pin never
-    /// changes.
+    /// Returns the present name of a kind that was named `name` earlier. The name of a pattern that
+    /// is always tracked never changes.
     pub fn now(&self, name: &str) -> String {
         let (method, target) = name.split_once(' ').unwrap_or(("GET", name));
-        if self.pins.iter().any(|pin| format!("{pin}") == name) {
+        if self.always_track.iter().any(|pattern| format!("{pattern}") == name) {
             return name.into();
         }
         self.name(if is_reading(method) { "" } else { method }, target)
@@ -140,9 +140,9 @@ impl Templates {
         }
     }
 
-    fn pin_of(&self, method: &str, target: &str) -> Option<String> {
-        let pin = self.pins.iter().find(|pin| pin.matches(method, target))?;
-        Some(format!("{pin}"))
+    fn tracked_pattern(&self, method: &str, target: &str) -> Option<String> {
+        let pattern = self.always_track.iter().find(|pattern| pattern.matches(method, target))?;
+        Some(format!("{pattern}"))
     }
 
     fn is_rooted(&self, root: &str) -> bool {

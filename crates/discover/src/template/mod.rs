@@ -2,8 +2,8 @@
 //!
 //! A URL is not a kind: `/item/17` and `/item/18` are one page, `/index.php?route=cart` and
 //! `/index.php?route=search` are two. A [`Pattern`](bywash_engine::classify::Pattern) selects the
-//! requests of a kind, and its text is the kind's name. Pins and approved rules have the same
-//! syntax. [`Templates`] learns the patterns from requests:
+//! requests of a kind, and its text is the kind's name. The patterns of `elephants.always_track`
+//! and of approved rules have the same syntax. [`Templates`] learns the patterns from requests:
 //!
 //! - **Segments** of the path. A segment that looks like a number, a hash, a date or a title is `*`
 //!   at once (`shape`). Any other segment has a name of its own until 32 of one place are known.
@@ -24,14 +24,15 @@
 //! Requests for a million pages that do not exist therefore change no name. A client that requests
 //! a million pages that exist can cause new pages of that place to be named `*`, for the
 //! time of the attack and half an hour after it. Names that account for much keep their place, and
-//! so do pins and the patterns of rules. Each parameter has a list of its own for 32 wanted values,
-//! so they take no name from others. At most [`MOST`] entries of some 100 bytes are remembered.
+//! so do the patterns of `elephants.always_track` and of rules. Each parameter has a list of its
+//! own for 32 wanted values, so they take no name from others. At most [`MOST`] entries of some 100
+//! bytes are remembered.
 //!
 //! # Stability
 //!
 //! A name is withdrawn only when its place gets crowded, or when it is rarely requested. Then
 //! [`Templates::version`] changes, and [`Templates::now`] returns the present name for an earlier
-//! one. A pin stays, whatever is learned.
+//! one. A pattern that is always tracked stays, whatever is learned.
 
 mod choices;
 mod learned;

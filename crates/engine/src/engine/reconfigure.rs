@@ -78,11 +78,12 @@ impl Engine {
         }
         self.options = options;
         self.fill(now, actions);
-        let pins = |classes: &[Class]| classes.iter().map(|class| class.pinned).collect::<Vec<_>>();
-        let pinned_otherwise = pins(&self.classes) != pins(&classes);
+        let fixed_values =
+            |classes: &[Class]| classes.iter().map(|class| class.fixed_value).collect::<Vec<_>>();
+        let fixed_otherwise = fixed_values(&self.classes) != fixed_values(&classes);
         self.any_stops = any_stops(&classes);
         self.classes = classes;
-        if pinned_otherwise || self.learning.is_due_at_once() {
+        if fixed_otherwise || self.learning.is_due_at_once() {
             self.learning.publish(now, &self.classes);
         }
         if let Some(scheduler) = scheduler {

@@ -22,7 +22,7 @@ fn pay() -> Class {
         utility: Utility::new(1.0),
         revenue: Utility::default(),
         stop: None,
-        pinned: None,
+        fixed_value: None,
         queue: None,
         requires: ClassSet::NONE.with(LOGIN),
     }

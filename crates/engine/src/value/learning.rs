@@ -6,8 +6,8 @@
 //! publication to the next no index and no lift changes by more than [`Learn::max_change_per_hour`]
 //! per hour allows. To distort the index, an attacker has to keep paying for hours, visibly. The
 //! bound also holds across a restart and a reload, because the published values are kept with the
-//! counts. A fixed (pinned) value is neither corrected by its outcome nor bounded, and the first
-//! value after the end of a pin is not bounded either.
+//! counts. A fixed value is neither corrected by its outcome nor bounded, and the first value after
+//! it has ended is not bounded either.
 
 use alloc::vec::Vec;
 
@@ -61,8 +61,8 @@ pub struct Learning {
     changed: bool,
     /// Whether another change requires a computation before the next event.
     at_once: bool,
-    /// Whether each class was pinned when the index was last computed.
-    pinned: Vec<bool>,
+    /// Whether the value of each class was fixed when the index was last computed.
+    fixed: Vec<bool>,
     /// The utilities of up to an hour ago and their time, to show what has changed.
     reference: (Time, Vec<f64>),
 }
@@ -83,7 +83,7 @@ pub struct Learned {
     /// The utility up to an hour ago; `None` if it was not known then.
     pub before: Option<f64>,
     /// Whether the worth is configured.
-    pub pinned: bool,
+    pub fixed: bool,
     /// The published expected revenue per second of work: of sessions that come here, and of those
     /// that begin here. `None` while it is not known.
     pub index: [Option<f64>; 2],
@@ -107,7 +107,7 @@ impl Learning {
             last: Time::ZERO,
             changed: false,
             at_once: false,
-            pinned: Vec::new(),
+            fixed: Vec::new(),
             reference: (Time::ZERO, Vec::new()),
         }
     }
@@ -201,14 +201,14 @@ impl Learning {
         let mut index = self.index(classes);
         let mut lift: Vec<f64> =
             (0..Signals::MOST).map(Signals::from_index).map(|s| self.lift.of(s)).collect();
-        let pinned: Vec<bool> = classes.iter().map(|class| class.pinned.is_some()).collect();
+        let fixed: Vec<bool> = classes.iter().map(|class| class.fixed_value.is_some()).collect();
         let is_held = |state: usize| {
             let class = state % classes.len();
-            !pinned[class] && !self.pinned.get(class).copied().unwrap_or_default()
+            !fixed[class] && !self.fixed.get(class).copied().unwrap_or_default()
         };
         bound(&mut index, &self.values.index, factor, is_held);
         bound(&mut lift, &self.values.lift, factor, |_| true);
-        self.pinned = pinned;
+        self.fixed = fixed;
         // Version zero means that nothing is known, so the counter skips it when it wraps around.
         let version = self.values.version.wrapping_add(1).max(1);
         self.values = Values { version, classes: classes.len(), index, lift };
@@ -218,22 +218,22 @@ impl Learning {
     /// its tier.
     fn index(&self, classes: &[Class]) -> Vec<f64> {
         let visit = |class: ClassId| Visit {
-            pinned: classes[class.index()].pinned.map(Utility::get),
+            fixed: classes[class.index()].fixed_value.map(Utility::get),
             work: self.works.seconds(class),
             completes: self.works.completes(class),
         };
         let mut index = self.graph.chain(visit).indices();
         let n = classes.len();
-        // Measured revenue does not include pins, so the prediction that it is compared with must
-        // not either.
+        // Measured revenue does not include fixed values, so the prediction that it is compared
+        // with must not either.
         let predicted = self.graph.utilities(|_| None);
-        let is_pinned = |state: usize| classes[state % n].pinned.is_some();
-        for (state, index) in index.iter_mut().enumerate().filter(|(state, _)| !is_pinned(*state)) {
+        let is_fixed = |state: usize| classes[state % n].fixed_value.is_some();
+        for (state, index) in index.iter_mut().enumerate().filter(|(state, _)| !is_fixed(*state)) {
             let position = Position { class: ClassId((state % n) as u8), first: state >= n };
             *index *= self.graph.outcome(position, predicted[state]);
         }
         let is_known =
-            |state: usize| is_pinned(state) || self.graph.knows(ClassId((state % n) as u8));
+            |state: usize| is_fixed(state) || self.graph.knows(ClassId((state % n) as u8));
         for tier in [Tier::Transaction, Tier::Browsing] {
             let of_tier = |state: &usize| classes[state % n].tier == tier;
             let known = || (0..2 * n).filter(of_tier).filter(|state| is_known(*state));
@@ -247,7 +247,7 @@ impl Learning {
     }
 
     fn utilities(&self, classes: &[Class]) -> Vec<f64> {
-        self.graph.utilities(|class| classes[class.index()].pinned.map(Utility::get))
+        self.graph.utilities(|class| classes[class.index()].fixed_value.map(Utility::get))
     }
 
     fn remember_for_an_hour(&mut self, now: Time, classes: &[Class]) {
@@ -269,7 +269,7 @@ impl Learning {
                 next: self.graph.row(Position::later(id)),
                 utility: utilities[class],
                 before: self.reference.1.get(class).copied(),
-                pinned: classes[class].pinned.is_some(),
+                fixed: classes[class].fixed_value.is_some(),
                 index: [Position::later(id), Position::first(id)]
                     .map(|position| self.values.index(position)),
                 work: self.works.measured(id),
@@ -355,18 +355,18 @@ mod tests {
     const PAGE: ClassId = ClassId(0);
     const BUY: ClassId = ClassId(1);
 
-    fn classes(pinned: Option<f64>) -> [Class; 2] {
-        let class = |tier, pinned: Option<f64>| Class {
+    fn classes(fixed: Option<f64>) -> [Class; 2] {
+        let class = |tier, fixed: Option<f64>| Class {
             name: String::new(),
             tier,
             utility: Utility::default(),
             revenue: Utility::new(1.0),
-            pinned: pinned.map(Utility::new),
+            fixed_value: fixed.map(Utility::new),
             stop: None,
             queue: None,
             requires: ClassSet::NONE,
         };
-        [class(Tier::Browsing, pinned), class(Tier::Transaction, None)]
+        [class(Tier::Browsing, fixed), class(Tier::Transaction, None)]
     }
 
     /// Counts `many` sessions of which one in ten buys.
@@ -402,26 +402,26 @@ mod tests {
     }
 
     #[test]
-    fn a_worth_moves_no_faster_than_its_bound_and_a_pin_at_once() {
+    fn a_worth_moves_no_faster_than_its_bound_and_a_fixed_value_at_once() {
         let mut learning = Learning::new(2, Learn { max_change_per_hour: 2.0, ..Learn::default() });
         sessions(&mut learning, 300);
         let before = published(&mut learning, 10, &classes(None));
         (0..100_000).for_each(|_| learning.visited(Position::first(PAGE), true, Signals::NONE));
         let half_an_hour = published(&mut learning, 1810, &classes(None));
         assert!((half_an_hour / before - libm::sqrt(0.5)).abs() < 1e-3, "{half_an_hour}, {before}");
-        let pinned = published(&mut learning, 1820, &classes(Some(50.0)));
+        let fixed = published(&mut learning, 1820, &classes(Some(50.0)));
         let work = learning.works.seconds(PAGE);
-        assert!((pinned * work / 50.0 - 1.0).abs() < 1e-9, "{pinned}");
+        assert!((fixed * work / 50.0 - 1.0).abs() < 1e-9, "{fixed}");
     }
 
     #[test]
-    fn a_pin_counts_on_the_pages_that_lead_there_and_is_forgotten_at_once() {
-        let pinned = |of_buy| {
+    fn a_fixed_value_counts_on_the_pages_that_lead_there_and_is_forgotten_at_once() {
+        let fixed = |of_buy| {
             let mut classes = classes(None);
-            classes[BUY.index()].pinned = of_buy;
+            classes[BUY.index()].fixed_value = of_buy;
             classes
         };
-        let (plain, dear) = (pinned(None), pinned(Some(Utility::new(50.0))));
+        let (plain, dear) = (fixed(None), fixed(Some(Utility::new(50.0))));
         let mut learning = Learning::new(2, Learn::default());
         sessions(&mut learning, 3000);
         let before = published(&mut learning, 10, &plain);

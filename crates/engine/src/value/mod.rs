@@ -8,7 +8,7 @@
 //! - [`work`] measures what a visit to a class costs and how often it completes;
 //! - [`gittins`] turns these three into an index;
 //! - [`learning`] combines them every ten seconds and publishes [`Values`], which a scheduler
-//!   reads. No published value changes faster than `max_change_per_hour` allows, and a pinned value
+//!   reads. No published value changes faster than `max_change_per_hour` allows, and a fixed value
 //!   does not change at all.
 //!
 //! An attacker who wants to raise the worth of their own requests must order. To lower that of

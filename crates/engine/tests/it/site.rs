@@ -25,7 +25,7 @@ pub(crate) fn classes() -> Vec<Class> {
         utility: Utility::new(utility),
         revenue: Utility::default(),
         stop: None,
-        pinned: None,
+        fixed_value: None,
         queue: None,
         requires,
     };

@@ -20,7 +20,7 @@ fn class() -> impl Strategy<Value = Class> {
             requires: ClassSet::NONE,
             stop: stop
                 .map(|(min, max)| Bounds { min: Span::from_secs(min), max: Span::from_secs(max) }),
-            pinned: None,
+            fixed_value: None,
         },
     )
 }

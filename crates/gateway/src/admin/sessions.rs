@@ -59,7 +59,7 @@ fn class(learned: &Learned, classes: &[Class]) -> ClassLearned {
         next,
         worth: learned.utility,
         worth_before: learned.before,
-        pinned: learned.pinned,
+        fixed: learned.fixed,
         index_per_s,
         first_index_per_s,
         service_ms: learned.work.map(|seconds| seconds * 1e3),

@@ -93,8 +93,8 @@ impl Watcher {
     /// Takes new settings. Observations of unchanged resources are kept.
     fn configured(&mut self, shared: &Shared, settings: Arc<Settings>) {
         let (was, is) = (&self.settings.config.elephants, &settings.config.elephants);
-        let same =
-            (&was.resources, &was.pins, was.half_life) == (&is.resources, &is.pins, is.half_life);
+        let same = (&was.resources, &was.always_track, was.half_life)
+            == (&is.resources, &is.always_track, is.half_life);
         if same {
             self.settings = settings;
         } else {
@@ -235,7 +235,8 @@ fn record(watch: &mut Watch, entry: &request_log::Entry, shared: &Shared, settin
 fn watch_of(settings: &Settings, capacities: &[f64]) -> Watch {
     let config = &settings.config.elephants;
     // The configuration has checked that they are patterns.
-    let pins = config.pins.iter().filter_map(|pin| pin.parse().ok()).collect();
+    let always_track =
+        config.always_track.iter().filter_map(|pattern| pattern.parse().ok()).collect();
     let watched = |(resource, capacity): (&Resource, &f64)| Watched {
         name: resource.name.clone(),
         consists_of: consists_of(resource),
@@ -244,7 +245,7 @@ fn watch_of(settings: &Settings, capacities: &[f64]) -> Watch {
     };
     let read = config.resources.iter().filter(|resource| resource.is_read());
     let resources = read.zip(capacities).map(watched).collect();
-    Watch::new(pins, resources, config.half_life)
+    Watch::new(always_track, resources, config.half_life)
 }
 
 /// Returns the kind of a resource, as far as a rule can bound its use. A rule's limit on bytes

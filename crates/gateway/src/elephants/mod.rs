@@ -110,7 +110,8 @@ impl Elephants {
         self.watch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Replaces the watch, because the resources or pins have changed.
+    /// Replaces the watch, because the resources or the patterns that are always tracked have
+    /// changed.
     pub(crate) fn watch(&self, watch: Watch) {
         *self.watched() = watch;
     }

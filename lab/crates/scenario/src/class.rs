@@ -39,7 +39,7 @@ pub struct Class {
     /// The revenue of an answer, if it is an order.
     pub revenue: Utility,
     /// A fixed utility that is not learned.
-    pub pinned: Option<Utility>,
+    pub fixed_value: Option<Utility>,
     /// The think time after it; that of the client if `None`.
     pub think: Option<Distribution>,
     /// How long a client waits for it; the client's patience if `None`.

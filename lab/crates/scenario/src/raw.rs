@@ -433,7 +433,7 @@ fn resolve_class(
         shift: shift.flatten(),
         stop: stop.flatten(),
         revenue: Utility::new(if name == order { 1.0 } else { 0.0 }),
-        pinned: None,
+        fixed_value: None,
         think: class.think,
         patience: None,
         station: station.flatten(),

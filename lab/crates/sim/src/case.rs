@@ -101,7 +101,7 @@ pub(crate) fn engine_classes(scenario: &Scenario) -> Vec<Class> {
         utility: class.utility,
         revenue: class.revenue,
         stop: class.stop.map(|(min, max)| Bounds { min, max }),
-        pinned: class.pinned,
+        fixed_value: class.fixed_value,
         queue: class.queue,
         requires: class.requires.iter().fold(ClassSet::NONE, |set, i| set.with(ClassId(*i as u8))),
     };

@@ -105,7 +105,7 @@ impl AdmissionSettings {
             queue: None,
             requires: ClassSet::NONE,
             stop: None,
-            pinned: None,
+            fixed_value: None,
         });
         self
     }

@@ -37,7 +37,7 @@ fn classes(site: Site) -> Vec<Class> {
         utility: Utility::new(utility),
         revenue: Utility::default(),
         stop,
-        pinned: None,
+        fixed_value: None,
         queue: None,
         requires: ClassSet::NONE,
     };

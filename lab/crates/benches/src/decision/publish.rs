@@ -121,7 +121,7 @@ fn class(number: usize) -> Class {
         utility: Utility::default(),
         revenue: Utility::default(),
         stop: None,
-        pinned: None,
+        fixed_value: None,
         queue: None,
         requires: ClassSet::NONE,
     }

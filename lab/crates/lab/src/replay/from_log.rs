@@ -44,7 +44,7 @@ pub(super) fn scenario(
             revenue if revenue.get() > 0.0 => revenue,
             _ => Utility::new(1.0),
         },
-        pinned: class.class.pinned,
+        fixed_value: class.class.fixed_value,
         station: None,
         parallel: bywash_scenario::Parallel::default(),
         think: None,

@@ -32,7 +32,7 @@ impl Server {
             utility: Utility::new(utility),
             revenue: Utility::default(),
             stop: None,
-            pinned: None,
+            fixed_value: None,
             queue: None,
             requires: ClassSet::NONE,
         };
