@@ -15,7 +15,7 @@ import type { ClassLearned, Effect, Elephant, Found, Gauge, Grants, Lot, Policy,
 import { sums } from '../src/sums';
 import { columns, range } from './columns';
 
-const grants: Grants = { at_once: 2, queue: 128, wait: '10s' };
+const grants: Grants = { max_concurrency: 2, queue: 128, wait: '10s' };
 const found: Found = {
     pattern: '/s',
     twins: [],
@@ -38,15 +38,15 @@ const found: Found = {
 test('only what differs of a rule is said', () => {
     const now = edited(grants);
     assert.equal(isChange(changeOf(now, grants)), false);
-    assert.deepEqual(changeOf({ ...now, at_once: '1', rate: '0,5', wait_s: '2.5' }, grants), {
-        at_once: 1,
+    assert.deepEqual(changeOf({ ...now, max_concurrency: '1', rate: '0,5', wait_s: '2.5' }, grants), {
+        max_concurrency: 1,
         rate: 0.5,
         wait_ms: 2500,
     });
-    assert.deepEqual(changeOf({ ...now, at_once: '', queue: 'x' }, grants), {});
+    assert.deepEqual(changeOf({ ...now, max_concurrency: '', queue: 'x' }, grants), {});
     assert.equal(wrongOf(now), undefined);
     assert.match(wrongOf({ ...now, rate: '2e' }) ?? '', /Start rate/);
-    assert.match(wrongOf({ ...now, at_once: ' ' }) ?? '', /Max concurrency/);
+    assert.match(wrongOf({ ...now, max_concurrency: ' ' }) ?? '', /Max concurrency/);
     assert.match(wrongOf({ ...now, wait_s: '-1' }) ?? '', /Max wait/);
     assert.equal(wrongOf({ ...now, rate: ' ', wait_s: '0,5' }), undefined, 'no limit, and half a second');
     assert.equal(
@@ -54,7 +54,7 @@ test('only what differs of a rule is said', () => {
         'Not a whole number: Max waiting. Ambiguous comma, write decimals with a point: Start rate.',
     );
     assert.equal(
-        wrongOf({ ...now, at_once: '2.5', wait_s: 'x' }),
+        wrongOf({ ...now, max_concurrency: '2.5', wait_s: 'x' }),
         'Not a number: Max wait. Not a whole number: Max concurrency.',
     );
 });

@@ -332,7 +332,7 @@ fn elephants(found: &[Seen]) -> String {
             text,
             "# {} causes {:.0} % of the use of {}. This rule would let one run at once:\n\
              # [throttle.elephant-{number}]\n# match = {}\n# why = \"found in the log\"\n\
-             # at_once = 1\n\n",
+             # max_concurrency = 1\n\n",
             plain(pattern),
             100.0 * one.share,
             plain(&one.resource),

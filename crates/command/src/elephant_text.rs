@@ -262,7 +262,7 @@ fn evidence(found: &Found) -> String {
 }
 
 fn grants(grants: &Grants) -> String {
-    let mut words = format!("{} at once", grants.at_once);
+    let mut words = format!("{} at once", grants.max_concurrency);
     if let Some(rate) = grants.rate {
         let _ = write!(words, ", {rate} a second");
     }
@@ -336,7 +336,7 @@ mod tests {
         let elephant = json!({
             "number": 4, "pattern": "/all", "found": null, "since": at, "seen": at, "trial": null,
             "state": { "ruled": {
-                "grants": { "at_once": 1, "queue": 0, "wait": "5s" }, "origin": "file",
+                "grants": { "max_concurrency": 1, "queue": 0, "wait": "5s" }, "origin": "file",
                 "by": "the file", "why": "so", "since": at, "until": null
             } }
         });
@@ -369,13 +369,13 @@ mod tests {
             },
             "state": { "ruled": {
                 "grants": {
-                    "at_once": 2, "rate": 0.5, "queue": 9, "wait": "1.001s", "bytes": 8000
+                    "max_concurrency": 2, "rate": 0.5, "queue": 9, "wait": "1.001s", "bytes": 8000
                 },
                 "exempt": ["/slow/a\u{9b}"], "origin": "trial", "by": "ana", "why": "too much",
                 "since": at, "until": "2026-01-02T03:05:05Z"
             } },
             "trial": {
-                "grants": { "at_once": 1, "queue": 0, "wait": "5s" }, "predicted": null,
+                "grants": { "max_concurrency": 1, "queue": 0, "wait": "5s" }, "predicted": null,
                 "before": {
                     "seconds": 60.0, "used": 0.9, "elephants": group(Some(0.4)), "ants": group(None)
                 },

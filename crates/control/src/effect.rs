@@ -43,11 +43,11 @@ impl Effect {
     /// If the rule does not bound the use by these requests.
     pub fn of(elephant: &Elephant, grants: &Grants) -> Result<Self, Unpredicted> {
         let by_rate = grants.rate.map(|rate| rate * elephant.cost);
-        let at_once = f64::from(grants.at_once);
+        let max_concurrency = f64::from(grants.max_concurrency);
         let most = match elephant.consists_of {
             // A request that runs fills one processor or one slot.
             Resource::Processors | Resource::Slots => {
-                by_rate.map_or(at_once, |by_rate| by_rate.min(at_once))
+                by_rate.map_or(max_concurrency, |by_rate| by_rate.min(max_concurrency))
             }
             Resource::Bytes => {
                 let bytes = grants.bytes.map(|bytes| bytes as f64);

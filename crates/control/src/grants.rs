@@ -14,7 +14,7 @@ use crate::text;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Grants {
     /// How many requests may run at once.
-    pub at_once: u32,
+    pub max_concurrency: u32,
     /// How many requests may start per second. If absent, as many as there is room for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
@@ -62,7 +62,7 @@ fn limit<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
 pub struct Change {
     /// How many requests may run at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at_once: Option<u32>,
+    pub max_concurrency: Option<u32>,
     /// How many requests may start per second. `null` removes the limit: as many as there is room
     /// for.
     #[serde(default, deserialize_with = "limit", skip_serializing_if = "Option::is_none")]
@@ -92,14 +92,20 @@ impl Grants {
     /// - Other resources: one request at once. The effect has to be measured by a trial.
     pub fn proposed(elephant: &Elephant) -> Self {
         let whole = |number: f64| number.clamp(1.0, f64::from(Self::MOST)) as u32;
-        let (at_once, bytes) = match elephant.consists_of {
+        let (max_concurrency, bytes) = match elephant.consists_of {
             Resource::Processors => (whole(elephant.capacity.ceil()), None),
             Resource::Slots => (whole(elephant.capacity * Self::SLOTS), None),
             Resource::Bytes => (Self::ANSWERS, Some(Self::left(elephant))),
             Resource::Other => (1, None),
         };
-        let usual = throttle::Rule::at_once(at_once);
-        Self { at_once: usual.at_once, rate: None, queue: usual.queue, wait: usual.wait, bytes }
+        let usual = throttle::Rule::max_concurrency(max_concurrency);
+        Self {
+            max_concurrency: usual.max_concurrency,
+            rate: None,
+            queue: usual.queue,
+            wait: usual.wait,
+            bytes,
+        }
     }
 
     /// Returns the bytes per second that other requests leave.
@@ -124,7 +130,7 @@ impl Grants {
     /// Returns these grants with `change` applied.
     pub(crate) fn changed(self, change: Change) -> Self {
         Self {
-            at_once: change.at_once.unwrap_or(self.at_once),
+            max_concurrency: change.max_concurrency.unwrap_or(self.max_concurrency),
             rate: change.rate.map_or(self.rate, Limit::get),
             queue: change.queue.unwrap_or(self.queue),
             wait: change.wait_ms.map_or(self.wait, Span::from_millis),
@@ -134,7 +140,7 @@ impl Grants {
 
     /// Returns the fault of these grants, if there is one.
     pub fn wrong(&self) -> Option<&'static str> {
-        if !(1..=Self::MOST).contains(&self.at_once) {
+        if !(1..=Self::MOST).contains(&self.max_concurrency) {
             Some("1 to 100000 requests may run at once")
         } else if self.rate.is_some_and(|rate| !(rate > 0.0 && rate <= 1e6)) {
             Some("a rate must be above 0 and at most 1000000 a second")
@@ -152,7 +158,7 @@ impl Grants {
     /// Returns the rule for the engine.
     pub fn rule(&self) -> throttle::Rule {
         throttle::Rule {
-            at_once: self.at_once,
+            max_concurrency: self.max_concurrency,
             rate: self.rate.map(Rate::per_second),
             queue: self.queue,
             wait: self.wait,

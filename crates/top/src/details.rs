@@ -91,7 +91,7 @@ pub(super) fn decision(model: &Model, id: &str) -> String {
         let _ = writeln!(
             words,
             "grants    {} at once, {} may wait, up to {}",
-            grants.at_once, grants.queue, grants.wait
+            grants.max_concurrency, grants.queue, grants.wait
         );
     }
     if let Some(until) = note.until {

@@ -18,7 +18,7 @@ pub(super) fn elephant(pattern: &str) -> Elephant {
             "used": 0.9, "cost": 0.25, "interval": [0.2, 0.3], "share": 0.7, "rate": 5.0, "lasts": 0.4,
             "provisional": false, "by_one": 0.02, "transacts": false, "correlation": null
         },
-        "proposed": { "at_once": 2, "queue": 10, "wait": "5s" }, "effect": null, "unpredicted": null, "lanes": null,
+        "proposed": { "max_concurrency": 2, "queue": 10, "wait": "5s" }, "effect": null, "unpredicted": null, "lanes": null,
         "waiting": null, "running": null, "within": null
     }))
     .unwrap()

@@ -5,7 +5,7 @@ import { spanMs } from '../format';
 import type { Change, Grants } from '../shapes';
 
 export interface Edited {
-    at_once: string;
+    max_concurrency: string;
     rate: string;
     queue: string;
     wait_s: string;
@@ -13,7 +13,7 @@ export interface Edited {
 }
 
 export const edited = (of: Grants): Edited => ({
-    at_once: String(of.at_once),
+    max_concurrency: String(of.max_concurrency),
     rate: of.rate == null ? '' : String(of.rate),
     queue: String(of.queue),
     wait_s: String((spanMs(of.wait) ?? 0) / 1000),
@@ -29,14 +29,14 @@ export function changeOf(now: Edited, usual: Grants): Change {
     };
     /** Returns whether a limit was emptied, which removes it. */
     const isGone = (field: 'rate' | 'bytes'): boolean => before[field] !== '' && now[field].trim() === '';
-    const [atOnce, rate, queue, wait, bytes] = [
-        differs('at_once'),
+    const [maxConcurrency, rate, queue, wait, bytes] = [
+        differs('max_concurrency'),
         differs('rate'),
         differs('queue'),
         differs('wait_s'),
         differs('bytes'),
     ];
-    if (atOnce !== undefined) change.at_once = Math.round(atOnce);
+    if (maxConcurrency !== undefined) change.max_concurrency = Math.round(maxConcurrency);
     if (rate !== undefined || isGone('rate')) change.rate = rate ?? null;
     if (queue !== undefined) change.queue = Math.round(queue);
     if (wait !== undefined) change.wait_ms = Math.round(wait * 1000);
@@ -47,7 +47,7 @@ export function changeOf(now: Edited, usual: Grants): Change {
 /** The fields of a rule, each with its unit. */
 export const FIELDS: readonly { id: keyof Edited; name: string; unit: string; means: string; isLimit?: true }[] = [
     {
-        id: 'at_once',
+        id: 'max_concurrency',
         name: 'Max concurrency',
         unit: 'requests',
         means: 'How many may run at the same time, while no other request waits.',

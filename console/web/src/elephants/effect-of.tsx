@@ -59,7 +59,7 @@ export function EffectOf({ elephant, rule, others }: { elephant: Elephant; rule:
                     <dl class="facts">
                         <dt>Running now</dt>
                         <dd>
-                            {count(elephant.running)} of at most {rule.grants.at_once}
+                            {count(elephant.running)} of at most {rule.grants.max_concurrency}
                         </dd>
                         <dt>Waiting now</dt>
                         <dd>

@@ -8,12 +8,16 @@ const MUCH = 0.5;
 /** Returns the largest use under the rule. A rule never increases the use. */
 export const mostOf = (effect: Effect): number => Math.min(effect.elephants_now, effect.elephants_most);
 
-export function predictedText(found: Found, effect: Effect, { at_once }: Pick<Grants, 'at_once'>): string {
+export function predictedText(
+    found: Found,
+    effect: Effect,
+    { max_concurrency }: Pick<Grants, 'max_concurrency'>,
+): string {
     const use = `These requests recently used ${percent(effect.elephants_now)} of ${found.resource}. Under the rule, they use ${percent(mostOf(effect))} at most`;
     if (effect.held_back > 0)
         return `${use}, and at least ${perSecond(effect.held_back)} of ${perSecond(found.rate)} would wait longer or be refused.`;
     // Each request keeps its place under the rule for its whole duration, whatever it waits for.
-    const ran = (found.rate * (found.lasts ?? 0)) / at_once;
+    const ran = (found.rate * (found.lasts ?? 0)) / max_concurrency;
     const used = effect.elephants_most > 0 ? effect.elephants_now / effect.elephants_most : 0;
     const taken = Math.min(1, Math.max(ran, used));
     return taken > MUCH

@@ -69,7 +69,7 @@ export function stateText(one: Elephant, now: number): string {
 
 export function grantsText(of: Grants): string {
     const parts = [
-        `At most ${of.at_once} run at the same time`,
+        `At most ${of.max_concurrency} run at the same time`,
         `up to ${of.queue} wait`,
         `each for at most ${of.wait}`,
     ];

@@ -13,7 +13,7 @@ Examples:
   bywash elephants list
   bywash elephants show 3
   bywash elephants try 3 --for 1m --why 'is it the search?'
-  bywash elephants approve 3 --at-once 2 --for 2h --why 'election night: search may be slow'
+  bywash elephants approve 3 --max-concurrency 2 --for 2h --why 'election night: search may be slow'
   bywash elephants ask '/search?q' --why 'the database is full of it'
   bywash elephants undo 3 --why 'the crowd has gone'
   bywash export --write bywash.toml
@@ -77,7 +77,7 @@ pub(crate) struct Author {
 pub(crate) struct Otherwise {
     /// Maximum number of its requests that run at the same time
     #[arg(long, value_name = "N")]
-    pub(crate) at_once: Option<u32>,
+    pub(crate) max_concurrency: Option<u32>,
     /// Maximum number of its requests that start per second; none: no limit
     #[arg(long, value_name = "N|none", value_parser = limit::<f64>)]
     pub(crate) rate: Option<Limit<f64>>,
@@ -107,8 +107,8 @@ fn limit<T: FromStr>(text: &str) -> Result<Limit<T>, String> {
 impl Otherwise {
     /// Returns the change as a gateway reads it.
     pub(crate) fn change(&self) -> Change {
-        let Self { at_once, rate, queue, wait, bytes } = *self;
-        Change { at_once, rate, queue, wait_ms: wait.map(Span::as_millis), bytes }
+        let Self { max_concurrency, rate, queue, wait, bytes } = *self;
+        Change { max_concurrency, rate, queue, wait_ms: wait.map(Span::as_millis), bytes }
     }
 }
 

@@ -85,7 +85,7 @@ fn name_in(file: &DocumentMut, section: &str, name: &str, exported: &Table) -> S
 
 const THROTTLE: &str = "throttle";
 /// The keys of what a rule grants. A grant that is not exported is removed from the file.
-const GRANTS: [&str; 5] = ["at_once", "rate", "queue", "wait", "bytes"];
+const GRANTS: [&str; 5] = ["max_concurrency", "rate", "queue", "wait", "bytes"];
 
 /// Returns the table of this name, made if it is not there.
 fn table_in<'f>(
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     const SAID: &str = "# \"ana\", since then, until then: \"too many\"\n[class.search]\nmode = \"enforce\"\nenforce_percent = 10\n\n\
-        # \"bo\", since then, until then\n[throttle.elephant-3]\nmatch = \"/s?q\"\nwhy = \"so\"\nat_once = 2\n";
+        # \"bo\", since then, until then\n[throttle.elephant-3]\nmatch = \"/s?q\"\nwhy = \"so\"\nmax_concurrency = 2\n";
 
     #[test]
     fn what_a_file_says_stays_and_what_was_decided_is_added() {
@@ -179,7 +179,7 @@ mod tests {
             merged,
             "# mine\nversion = 1\n\n[class.search] # searches\nmatch = [\"GET /search\"]\nmode = \"enforce\" # \"ana\", since then, \
              until then: \"too many\"\nenforce_percent = 10\n\n[class.other]\nutility = 2 # few\n\n[throttle.elephant-3]\nmatch = \"/s?q\" \
-             # \"bo\", since then, until then\nwhy = \"so\"\nat_once = 2\n"
+             # \"bo\", since then, until then\nwhy = \"so\"\nmax_concurrency = 2\n"
         );
         assert_eq!(super::merged(&merged, SAID).unwrap(), merged, "said twice it is there once");
     }
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(read["throttle"]["elephant-3"]["match"].as_str(), Some("/old"), "{merged}");
         let mine = read["throttle"]["mine"].as_table().unwrap();
         let keys: Vec<&str> = mine.iter().map(|(key, _)| key).collect();
-        assert_eq!(keys, ["match", "why", "at_once"], "{merged}");
+        assert_eq!(keys, ["match", "why", "max_concurrency"], "{merged}");
         let taken = "[throttle.elephant-3]\nmatch = \"/old\"\nwhy = \"old\"\n";
         assert!(
             super::merged(taken, SAID)

@@ -123,7 +123,7 @@ fn an_operator_approves_changes_and_undoes_a_rule_and_a_restart_keeps_it() {
         assert!(text.contains(words), "{words}: {text}");
     }
     assert!(site.second().contains("200 OK"), "nobody is held back yet");
-    let approve = ["approve", "1", "--at-once", "1", "--queue", "0"];
+    let approve = ["approve", "1", "--max-concurrency", "1", "--queue", "0"];
     let (code, text) = site.elephants(&[&approve[..], &WHO].concat());
     assert_eq!(code, Some(0), "{text}");
     assert!(text.contains("the night shift: it's slow & it \"may\" be"), "{text}");
@@ -156,7 +156,7 @@ fn a_book_that_cannot_be_read_is_put_aside() {
 #[test]
 fn a_rule_ends_although_nothing_can_be_written_down() {
     let site = Site::new("");
-    let approve = ["approve", "1", "--at-once", "1", "--queue", "0", "--for", "10s"];
+    let approve = ["approve", "1", "--max-concurrency", "1", "--queue", "0", "--for", "10s"];
     let (code, text) = site.elephants(&[&approve[..], &WHO].concat());
     assert_eq!(code, Some(0), "{text}");
     // Put a file in place of the folder, because root may write everywhere else.
@@ -213,7 +213,7 @@ fn a_decision_that_cannot_be_made_is_told_why() {
     for (what, words) in [
         (&["approve", "7", "--by", "x", "--why", "y"][..], "there is no elephant 7"),
         (&["approve", "1", "--by", "x", "--why", "y", "--for", "1000h"], "30 days"),
-        (&["approve", "1", "--by", "x", "--why", "y", "--at-once", "0"], "may run at once"),
+        (&["approve", "1", "--by", "x", "--why", "y", "--max-concurrency", "0"], "may run at once"),
         (&["try", "1", "--by", "x", "--why", "y", "--for", "1h"], "a trial lasts"),
         (&["undo", "1", "--by", "x", "--why", "y"], "no decision in force"),
         (&["show", "7"], "there is no elephant 7"),
@@ -285,7 +285,7 @@ fn of_a_disk_nothing_is_predicted_and_of_a_line_bytes_are_proposed() {
 fn a_page_that_is_a_kind_of_its_own_is_not_held_back_by_a_rule_of_those_that_are_none() {
     let every = Elephant { pattern: "/*".into(), ..slow() };
     let mut site = Site::where_were_found(vec![every], "[resource.all]\nread = \"host/cpu\"\n");
-    let approve = ["approve", "1", "--at-once", "1", "--queue", "0"];
+    let approve = ["approve", "1", "--max-concurrency", "1", "--queue", "0"];
     let (code, text) = site.elephants(&[&approve[..], &WHO].concat());
     assert!(code == Some(0) && !text.contains("but not"), "{text}");
     assert!(site.second().starts_with("HTTP/1.1 503"), "nothing is known of it");

@@ -163,7 +163,7 @@ fn a_trial_holds_back_for_its_time_and_has_measured_what_that_did() {
     let entry = || bywash(&["elephants", "show", "1", "--json", "--admin", &admin]).json();
     assert!(application.most(Duration::from_secs(11)) > 1, "nobody holds them back yet");
     let word = ["--for", "10s", "--by", "me", "--why", "is it the report?", "--admin", &admin];
-    let tried = bywash(&[&["elephants", "try", "1", "--at-once", "1"][..], &word].concat());
+    let tried = bywash(&[&["elephants", "try", "1", "--max-concurrency", "1"][..], &word].concat());
     assert!(tried.code == Some(0) && tried.out.contains("during  not over yet"), "{tried:?}");
     // Running reports go on, four at most.
     application.most(Duration::from_secs(1));

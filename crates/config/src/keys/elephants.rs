@@ -102,7 +102,7 @@ pub(crate) static THROTTLE: Section = Section {
     about: "A rule that holds requests back, one table each: [throttle.NAME]. They wait until no \
             other request waits. `bywash export` writes approved rules in this form. No rule \
             holds transactions back.",
-    keys: &[THROTTLE_MATCH, WHY, THROTTLE_MODE, AT_ONCE, RATE, THROTTLE_QUEUE, WAIT, BYTES],
+    keys: &[THROTTLE_MATCH, WHY, THROTTLE_MODE, MAX_CONCURRENCY, RATE, THROTTLE_QUEUE, WAIT, BYTES],
 };
 pub(crate) const THROTTLE_MATCH: Key = Key::required(
     "match",
@@ -125,8 +125,8 @@ pub(crate) const THROTTLE_MODE: Key = Key::optional(
     "enforce",
     "observe: the rule holds nothing back. enforce: it does. If not set, the file's mode.",
 );
-pub(crate) const AT_ONCE: Key = Key::new(
-    "at_once",
+pub(crate) const MAX_CONCURRENCY: Key = Key::new(
+    "max_concurrency",
     Kind::Whole { min: 1, max: 100_000 },
     "1",
     "How many of the requests may run at once. Set it to the number of processors of the resource \

@@ -174,7 +174,7 @@ fn throttle(entry: &Entry<'_, '_>, mode: Mode, report: &mut Report) -> (Throttle
         report.add(Finding::new(&code::WHY, at, message).help(help));
     }
     let rule = Rule {
-        at_once: values.of(&keys::AT_ONCE).whole() as u32,
+        max_concurrency: values.of(&keys::MAX_CONCURRENCY).whole() as u32,
         rate: values.get(&keys::RATE).map(|rate| Rate::per_second(rate.number())),
         queue: values.of(&keys::THROTTLE_QUEUE).whole() as u32,
         wait: values.of(&keys::WAIT).span(),

@@ -40,7 +40,7 @@ fn write(to: &mut String, entry: &Entry, rule: &Rule) {
         line(format!("# in the file, the rule also applies to: {}", exempt.join(", ")));
     }
     let grants = &rule.grants;
-    line(format!("at_once = {}", grants.at_once));
+    line(format!("max_concurrency = {}", grants.max_concurrency));
     if let Some(rate) = grants.rate {
         line(format!("rate = {rate:?}"));
     }

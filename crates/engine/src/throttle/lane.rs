@@ -77,7 +77,7 @@ impl Lane {
     /// Returns the expected wait of a request behind `length` others, at the pace at which those
     /// start.
     fn expected_wait(&self, now: Time, length: u32, runs: u32) -> Span {
-        let is_full = runs >= self.rule.at_once.max(1);
+        let is_full = runs >= self.rule.max_concurrency.max(1);
         if length == 0 && !is_full && self.tokens.is_none() {
             return Span::ZERO;
         }
@@ -101,7 +101,7 @@ impl Lane {
     /// to end first.
     pub(super) fn next_start(&self, runs: u32) -> Option<Time> {
         let ready = self.tokens.map_or(Time::ZERO, |tokens| tokens.ready());
-        (runs < self.rule.at_once.max(1)).then_some(ready)
+        (runs < self.rule.max_concurrency.max(1)).then_some(ready)
     }
 
     /// Notes that a request has started and that `left` requests still wait.

@@ -36,7 +36,7 @@ use lane::Lane;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rule {
     /// The number that may run at once; 0 counts as 1.
-    pub at_once: u32,
+    pub max_concurrency: u32,
     /// The number that may start per second; `None` for no limit.
     pub rate: Option<Rate>,
     /// The number that may wait.
@@ -47,8 +47,8 @@ pub struct Rule {
 
 impl Rule {
     /// Creates a rule with this concurrency and the usual values otherwise.
-    pub const fn at_once(at_once: u32) -> Self {
-        Self { at_once, rate: None, queue: 100, wait: Span::from_secs(10) }
+    pub const fn max_concurrency(max_concurrency: u32) -> Self {
+        Self { max_concurrency, rate: None, queue: 100, wait: Span::from_secs(10) }
     }
 }
 

@@ -45,7 +45,7 @@ fn ends(site: &mut Site, id: RequestId) {
 
 #[test]
 fn no_more_elephants_run_at_once_than_the_rule_says_and_ants_have_the_other_slots() {
-    let mut site = site(Rule::at_once(2));
+    let mut site = site(Rule::max_concurrency(2));
     let elephants = [(); 3].map(|()| elephant(&mut site));
     assert_eq!(elephants.map(|id| why_it_runs(&site, id).is_some()), [true, true, false]);
     assert_eq!(why_it_runs(&site, elephants[0]), Some(Reason::AfterOthers));
@@ -62,7 +62,7 @@ fn no_more_elephants_run_at_once_than_the_rule_says_and_ants_have_the_other_slot
 
 #[test]
 fn an_elephant_gets_its_floor_share_although_ants_never_stop_waiting() {
-    let mut site = site(Rule { wait: SECOND * 1000, ..Rule::at_once(2) });
+    let mut site = site(Rule { wait: SECOND * 1000, ..Rule::max_concurrency(2) });
     (0..8).for_each(|_| _ = site.arrive(MAIN));
     let held = elephant(&mut site);
     let mut given = 0;
@@ -78,7 +78,7 @@ fn an_elephant_gets_its_floor_share_although_ants_never_stop_waiting() {
 
 #[test]
 fn a_rate_lets_so_many_start_in_a_second_and_saves_none_up() {
-    let mut site = site(Rule { rate: Some(Rate::per_second(2.0)), ..Rule::at_once(4) });
+    let mut site = site(Rule { rate: Some(Rate::per_second(2.0)), ..Rule::max_concurrency(4) });
     site.pass(SECOND * 100);
     let [first, second, third] = [(); 3].map(|()| elephant(&mut site));
     assert!(why_it_runs(&site, first).is_some() && why_it_runs(&site, second).is_none());
@@ -91,7 +91,8 @@ fn a_rate_lets_so_many_start_in_a_second_and_saves_none_up() {
 
 #[test]
 fn a_request_that_would_wait_too_long_is_refused_at_once_with_retry_after() {
-    let rule = Rule { rate: Some(Rate::per_second(0.5)), wait: SECOND * 5, ..Rule::at_once(4) };
+    let rule =
+        Rule { rate: Some(Rate::per_second(0.5)), wait: SECOND * 5, ..Rule::max_concurrency(4) };
     let mut site = site(rule);
     let came = [(); 5].map(|()| elephant(&mut site));
     let refused = came.map(|id| site.refusal(id));
@@ -104,7 +105,7 @@ fn a_request_that_would_wait_too_long_is_refused_at_once_with_retry_after() {
 
 #[test]
 fn who_has_waited_as_long_as_the_rule_says_is_refused_then() {
-    let mut site = site(Rule { wait: SECOND * 5, ..Rule::at_once(1) });
+    let mut site = site(Rule { wait: SECOND * 5, ..Rule::max_concurrency(1) });
     let [runs, held] = [(); 2].map(|()| elephant(&mut site));
     assert_eq!(site.engine.next_timer(), Some(site.now + SECOND * 5));
     site.pass(SECOND * 5);
@@ -121,7 +122,7 @@ fn who_has_waited_as_long_as_the_rule_says_is_refused_then() {
 
 #[test]
 fn a_lane_without_a_queue_has_the_slots_that_uploads_may_not_have() {
-    let mut site = site(Rule { queue: 0, ..Rule::at_once(2) });
+    let mut site = site(Rule { queue: 0, ..Rule::max_concurrency(2) });
     for _ in 0..3 {
         site.request(Request { upload: Upload::Unfinished, ..Request::of(MAIN) });
     }
@@ -131,7 +132,7 @@ fn a_lane_without_a_queue_has_the_slots_that_uploads_may_not_have() {
 
 #[test]
 fn one_long_wait_does_not_shut_the_lane() {
-    let mut site = site(Rule { wait: SECOND * 10, ..Rule::at_once(1) });
+    let mut site = site(Rule { wait: SECOND * 10, ..Rule::max_concurrency(1) });
     let first = elephant(&mut site);
     site.pass(SECOND);
     elephant(&mut site);
@@ -147,7 +148,7 @@ fn one_long_wait_does_not_shut_the_lane() {
 
 #[test]
 fn a_lane_learns_how_fast_it_drains() {
-    let mut site = site(Rule { wait: SECOND * 5, ..Rule::at_once(1) });
+    let mut site = site(Rule { wait: SECOND * 5, ..Rule::max_concurrency(1) });
     elephant(&mut site);
     for _ in 0..20 {
         elephant(&mut site);
@@ -162,7 +163,7 @@ fn a_lane_learns_how_fast_it_drains() {
 
 #[test]
 fn one_principal_has_a_quarter_of_the_places() {
-    let mut site = site(Rule { queue: 8, ..Rule::at_once(1) });
+    let mut site = site(Rule { queue: 8, ..Rule::max_concurrency(1) });
     elephant(&mut site);
     let from = |site: &mut Site, address| {
         let address = Some(AddressKey(address));
@@ -179,7 +180,7 @@ fn one_principal_has_a_quarter_of_the_places() {
 
 #[test]
 fn where_nobody_may_wait_as_many_run_as_may_run() {
-    let mut site = site(Rule { queue: 0, wait: Span::ZERO, ..Rule::at_once(2) });
+    let mut site = site(Rule { queue: 0, wait: Span::ZERO, ..Rule::max_concurrency(2) });
     let came = [(); 3].map(|()| elephant(&mut site));
     let runs = came.map(|id| why_it_runs(&site, id).is_some());
     assert_eq!((runs, site.refusal(came[2])), ([true, true, false], Some(Reason::Throttled)));
@@ -191,7 +192,7 @@ fn where_nobody_may_wait_as_many_run_as_may_run() {
 
 #[test]
 fn a_transaction_is_under_no_rule() {
-    let mut site = site(Rule::at_once(1));
+    let mut site = site(Rule::max_concurrency(1));
     elephant(&mut site);
     site.prove(1, &[MAIN]);
     let session = Some(SessionKey(1));
@@ -201,7 +202,7 @@ fn a_transaction_is_under_no_rule() {
 
 #[test]
 fn a_rule_that_is_not_in_force_is_none() {
-    let mut site = site(Rule::at_once(1));
+    let mut site = site(Rule::max_concurrency(1));
     elephant(&mut site);
     let stranger = Some(RuleId(1));
     let other = site.request(Request { rule: stranger, ..Request::of(SEARCH) });
@@ -210,7 +211,7 @@ fn a_rule_that_is_not_in_force_is_none() {
 
 #[test]
 fn who_waits_under_a_rule_that_is_undone_stands_in_the_queue_like_everybody() {
-    let mut site = site(Rule::at_once(1));
+    let mut site = site(Rule::max_concurrency(1));
     elephant(&mut site);
     let held = [(); 7].map(|()| elephant(&mut site));
     let (_, ants) = (site.arrive(MAIN), site.arrive(MAIN));
@@ -225,9 +226,9 @@ fn who_waits_under_a_rule_that_is_undone_stands_in_the_queue_like_everybody() {
 
 #[test]
 fn a_rule_that_is_changed_keeps_who_waits_and_counts_who_runs() {
-    let mut site = site(Rule::at_once(1));
+    let mut site = site(Rule::max_concurrency(1));
     let [_, second, third] = [(); 3].map(|()| elephant(&mut site));
-    set(&mut site, &[(RuleId(1), Rule::at_once(1)), (RULE, Rule::at_once(2))]);
+    set(&mut site, &[(RuleId(1), Rule::max_concurrency(1)), (RULE, Rule::max_concurrency(2))]);
     assert!(why_it_runs(&site, second).is_some() && why_it_runs(&site, third).is_none());
     let counts: Vec<_> = site.engine.throttled().collect();
     assert_eq!(counts, [(RuleId(1), 0, 0), (RULE, 1, 2)]);
@@ -240,7 +241,7 @@ fn whatever_happens_ants_are_first_and_every_request_is_answered_once() {
     for seed in 0..200 {
         let mut dice = Dice::new(seed);
         let rules: Vec<(RuleId, Rule)> = (0..3).map(|n| (RuleId(n), any_rule(&mut dice))).collect();
-        let mut site = site(Rule::at_once(1));
+        let mut site = site(Rule::max_concurrency(1));
         set(&mut site, &rules);
         let mut alive: Vec<(RequestId, Option<RuleId>)> = Vec::new();
         for _ in 0..400 {
@@ -281,7 +282,7 @@ fn whatever_happens_ants_are_first_and_every_request_is_answered_once() {
 
 fn any_rule(dice: &mut Dice) -> Rule {
     Rule {
-        at_once: dice.below(4) as u32,
+        max_concurrency: dice.below(4) as u32,
         rate: dice.percent(40).then(|| Rate::per_second(dice.below(5) as f64)),
         queue: dice.below(6) as u32,
         wait: Span::from_millis(dice.below(4000)),

@@ -93,7 +93,7 @@ pub(super) fn end(shared: &Shared, tick: impl FnOnce(&mut Book) -> Vec<Note>) {
 fn written(throttle: &bywash_config::Throttle) -> Written {
     let bywash_config::Throttle { pattern, why, rule, bytes } = throttle;
     let grants = bywash_control::Grants {
-        at_once: rule.at_once,
+        max_concurrency: rule.max_concurrency,
         rate: rule.rate.map(bywash_units::Rate::get),
         queue: rule.queue,
         wait: rule.wait,

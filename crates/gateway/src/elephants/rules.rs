@@ -20,7 +20,7 @@ struct Rule {
     exempt: Vec<Pattern>,
     id: RuleId,
     /// The rule's limits: requests at once, and starts per second.
-    at_once: u32,
+    max_concurrency: u32,
     rate: Option<f64>,
     /// The bucket, if the rule limits bytes of answers.
     bucket: Option<SharedBucket>,
@@ -39,8 +39,9 @@ impl Rules {
             let bucket = bucket.map(|rate| before.bucket_at(rule.id, rate, now));
             let exempt = rule.exempt.iter().filter_map(|kind| kind.parse().ok()).collect();
             let pattern = rule.pattern.parse().ok()?;
-            let (at_once, rate) = (rule.rule.at_once, rule.rule.rate.map(Rate::get));
-            Some(Rule { pattern, exempt, id: rule.id, at_once, rate, bucket })
+            let (max_concurrency, rate) =
+                (rule.rule.max_concurrency, rule.rule.rate.map(Rate::get));
+            Some(Rule { pattern, exempt, id: rule.id, max_concurrency, rate, bucket })
         };
         let mut rules: Vec<_> = in_force.iter().filter_map(rule).collect();
         rules.sort_unstable_by(|a, b| b.pattern.cmp(&a.pattern));
@@ -108,7 +109,11 @@ impl Rule {
     fn narrower<'r>(&'r self, other: &'r Self) -> &'r Self {
         let rate = |rule: &Self| rule.rate.unwrap_or(f64::INFINITY);
         let rates = || rate(other).total_cmp(&rate(self));
-        if other.at_once.cmp(&self.at_once).then_with(rates).is_lt() { other } else { self }
+        if other.max_concurrency.cmp(&self.max_concurrency).then_with(rates).is_lt() {
+            other
+        } else {
+            self
+        }
     }
 }
 
@@ -119,12 +124,12 @@ mod tests {
 
     use super::*;
 
-    fn rule(id: u32, pattern: &str, exempt: &[&str], at_once: u32) -> InForce {
+    fn rule(id: u32, pattern: &str, exempt: &[&str], max_concurrency: u32) -> InForce {
         InForce {
             id: RuleId(id),
             pattern: pattern.into(),
             exempt: exempt.iter().map(|kind| (*kind).into()).collect(),
-            rule: throttle::Rule::at_once(at_once),
+            rule: throttle::Rule::max_concurrency(max_concurrency),
             bytes: None,
         }
     }

@@ -263,7 +263,7 @@ fn state_directories_of_other_versions_are_read() {
         assert_eq!(now["overrides"][0]["by"], "ana", "{version}: {now}");
         assert_eq!(gateway.metric("bywash_state_unreadable"), 0.0, "{version}");
         let elephants = admin(gateway.admin(), "/v1/elephants").text();
-        assert!(elephants.contains("\"at_once\":2"), "{elephants}");
+        assert!(elephants.contains("\"max_concurrency\":2"), "{elephants}");
         let notes = admin(gateway.admin(), "/v1/audit").text();
         assert!(notes.contains("a try before the sale"), "{version}: {notes}");
         // Sessions decide nothing, so sessions of another format may be ignored.
@@ -284,7 +284,7 @@ fn write_the_golden_files() {
         .set("class.pay", "{ match = ['POST /pay'], tier = 'transaction', requires = ['product'] }")
         .set("state.directory", &format!("'{}'", folder.path().display()));
     let found = r#"{"entries": [{"number": 1, "pattern": "/slow", "found": null, "since": "2026-01-01T00:00:00Z",
-        "seen": "2100-01-01T00:00:00Z", "state": {"ruled": {"grants": {"at_once": 2, "queue": 10, "wait": "5s"},
+        "seen": "2100-01-01T00:00:00Z", "state": {"ruled": {"grants": {"max_concurrency": 2, "queue": 10, "wait": "5s"},
         "origin": "operator", "by": "ana", "why": "a crowd", "since": "2026-01-01T00:00:00Z",
         "until": "2100-01-01T00:00:00Z"}}, "trial": null}], "next": 1}"#;
     bywash_handover::save(folder.path(), "elephants", found.as_bytes()).unwrap();

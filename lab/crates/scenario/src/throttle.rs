@@ -16,7 +16,7 @@ pub struct Throttle {
     /// The index of the class.
     pub class: usize,
     /// The most requests of the class that run at once; `None` if they do not wait.
-    pub at_once: Option<u32>,
+    pub max_concurrency: Option<u32>,
     /// The most requests that start per second.
     pub rate: Option<Rate>,
     /// The most requests that wait.
@@ -32,7 +32,7 @@ pub struct Throttle {
 pub(crate) struct RawSpec {
     class: String,
     #[serde(default)]
-    at_once: Option<u32>,
+    max_concurrency: Option<u32>,
     #[serde(default)]
     rate: Option<f64>,
     #[serde(default)]
@@ -56,24 +56,26 @@ impl RawSpec {
             Err(ScenarioError::Senseless(format!("the throttle of `{}` {why}", self.class)))
         };
         let span = |text: &Option<String>| text.as_deref().map(span).transpose();
-        if self.at_once.is_none() && self.delay.is_none() {
-            return refuse("needs `at_once` or `delay`");
+        if self.max_concurrency.is_none() && self.delay.is_none() {
+            return refuse("needs `max_concurrency` or `delay`");
         }
-        let has_lane = self.at_once.is_some();
+        let has_lane = self.max_concurrency.is_some();
         if !has_lane && (self.rate.is_some() || self.queue.is_some() || self.wait.is_some()) {
-            return refuse("needs `at_once` if it has `rate`, `queue` or `wait`");
+            return refuse("needs `max_concurrency` if it has `rate`, `queue` or `wait`");
         }
-        if self.at_once.is_some_and(|many| !(1..=MOST).contains(&many))
+        if self.max_concurrency.is_some_and(|many| !(1..=MOST).contains(&many))
             || self.queue.is_some_and(|many| many > MOST)
         {
-            return refuse("needs an `at_once` from 1 to 100000 and a `queue` of at most 100000");
+            return refuse(
+                "needs a `max_concurrency` from 1 to 100000 and a `queue` of at most 100000",
+            );
         }
         if self.rate.is_some_and(|rate| !(rate > 0.0 && rate <= 1e6)) {
             return refuse("needs a `rate` above 0 and at most 1000000 per second");
         }
         Ok(Throttle {
             class,
-            at_once: self.at_once,
+            max_concurrency: self.max_concurrency,
             rate: self.rate.map(Rate::per_second),
             queue: self.queue.unwrap_or(100),
             wait: span(&self.wait)?.unwrap_or(Span::from_secs(10)),

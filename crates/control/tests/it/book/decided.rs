@@ -14,7 +14,7 @@ fn an_approved_rule_holds_until_its_time_is_over() {
     let note = book.approve(at(1), 1, Change::default(), word(1)).unwrap();
     assert_eq!((note.what, note.until), (What::Approved, Some(at(3601))));
     let [rule] = &book.in_force()[..] else { panic!("one rule holds") };
-    assert_eq!((rule.id.0, rule.pattern.as_str(), rule.rule.at_once), (1, "/search?q", 2));
+    assert_eq!((rule.id.0, rule.pattern.as_str(), rule.rule.max_concurrency), (1, "/search?q", 2));
     assert_eq!(book.tick(at(3600), nothing), []);
     let notes = book.tick(at(3601), nothing);
     assert_eq!(notes.iter().map(|note| note.what).collect::<Vec<_>>(), [What::Ended]);
@@ -27,11 +27,11 @@ fn a_rule_may_be_changed_and_undone_and_keeps_its_number() {
     book.approve(at(1), 1, Change::default(), word(1)).unwrap();
     let change = Change { rate: Some(Limit::At(5.0)), wait_ms: Some(2500), ..Change::default() };
     book.approve(at(2), 1, change, word(2)).unwrap();
-    let again = Change { at_once: Some(1), ..Change::default() };
+    let again = Change { max_concurrency: Some(1), ..Change::default() };
     book.approve(at(3), 1, again, word(3)).unwrap();
     let [rule] = &book.in_force()[..] else { panic!("one rule holds") };
     let (rate, wait) = (rule.rule.rate.map(bywash_units::Rate::get), rule.rule.wait);
-    assert_eq!((rule.rule.at_once, rate, wait), (1, Some(5.0), Span::from_millis(2500)));
+    assert_eq!((rule.rule.max_concurrency, rate, wait), (1, Some(5.0), Span::from_millis(2500)));
     let note = book.undo(at(4), 1, word(1)).unwrap();
     assert_eq!(note.what, What::Undone);
     assert_eq!(book.in_force(), []);
@@ -77,7 +77,7 @@ fn grants_that_make_no_sense_are_refused_and_nothing_changes() {
     book.approve(at(1), 1, Change::default(), word(1)).unwrap();
     let before = book.clone();
     let wrong = [
-        Change { at_once: Some(0), ..Change::default() },
+        Change { max_concurrency: Some(0), ..Change::default() },
         Change { rate: Some(Limit::At(0.0)), ..Change::default() },
         Change { rate: Some(Limit::At(f64::NAN)), ..Change::default() },
         Change { wait_ms: Some(u64::MAX), ..Change::default() },

@@ -12,7 +12,7 @@ use super::{at, book, briefly, download, search, word};
 fn what_is_proposed_bounds_the_resource_that_is_filled() {
     let of = |elephant: &Elephant| {
         let grants = Grants::proposed(elephant);
-        (grants.at_once, grants.bytes)
+        (grants.max_concurrency, grants.bytes)
     };
     assert_eq!(of(&search()), (2, None));
     // Other requests use a tenth of the line, and a fifth stays free.
@@ -33,9 +33,9 @@ fn what_a_rule_does_not_bound_is_not_predicted() {
     let bytes = usual(&download()).unwrap();
     assert!((bytes.elephants_now - 0.6).abs() < 1e-9, "{bytes:?}");
     assert!((bytes.elephants_most - 0.7).abs() < 1e-9 && bytes.held_back < 1e-9, "{bytes:?}");
-    let at_once = Grants { bytes: None, ..Grants::proposed(&download()) };
-    assert_eq!(Effect::of(&download(), &at_once), Err(Unpredicted::NotBytes));
-    let rate = Effect::of(&download(), &Grants { rate: Some(3.0), ..at_once }).unwrap();
+    let max_concurrency = Grants { bytes: None, ..Grants::proposed(&download()) };
+    assert_eq!(Effect::of(&download(), &max_concurrency), Err(Unpredicted::NotBytes));
+    let rate = Effect::of(&download(), &Grants { rate: Some(3.0), ..max_concurrency }).unwrap();
     assert!((rate.elephants_most - 0.3).abs() < 1e-9 && (rate.held_back - 3.0).abs() < 1e-9);
     let slots = Elephant { consists_of: Resource::Slots, capacity: 10.0, cost: 1.0, ..search() };
     assert!((usual(&slots).unwrap().elephants_most - 0.2).abs() < 1e-9);
@@ -63,7 +63,7 @@ fn a_trial_is_short_and_says_what_was_predicted_and_what_came() {
     let long = book.try_out(at(1), 1, Change::default(), word(1), Some(before));
     assert_eq!(long, Err(Refused::Trial));
     let minute = Word { lasts: Span::from_secs(60), ..word(1) };
-    let change = Change { at_once: Some(1), ..Change::default() };
+    let change = Change { max_concurrency: Some(1), ..Change::default() };
     book.try_out(at(1), 1, change, minute, Some(before)).unwrap();
     let during = Gauge { ants: lot(0.1), ..before };
     let notes = book.tick(at(61), |entry, from, to| {

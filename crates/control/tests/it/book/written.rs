@@ -32,7 +32,7 @@ fn what_was_written_reads_back_and_goes_on() {
 fn a_book_written_by_hand_holds_no_rule_that_nobody_could_have_approved() {
     let mut book = book();
     book.approve(at(1), 1, Change::default(), word(1)).unwrap();
-    let by_hand = book.text().replace("\"at_once\": 2", "\"at_once\": 0");
+    let by_hand = book.text().replace("\"max_concurrency\": 2", "\"max_concurrency\": 0");
     assert_ne!(by_hand, book.text());
     assert_eq!(Book::read(&by_hand).unwrap().in_force(), []);
 }
@@ -41,7 +41,7 @@ fn a_book_written_by_hand_holds_no_rule_that_nobody_could_have_approved() {
 fn rules_of_the_file_hold_as_long_as_they_stand_there() {
     let mut book = book();
     book.approve(at(1), 1, Change::default(), word(1)).unwrap();
-    let grants = Grants { at_once: 1, ..Grants::proposed(&search()) };
+    let grants = Grants { max_concurrency: 1, ..Grants::proposed(&search()) };
     let rule = |pattern: &str| Written { pattern: pattern.into(), grants, why: "too dear".into() };
     let said = [rule("/search?q"), rule("/export")];
     assert_eq!(book.file_says(at(2), &said).unwrap().len(), 2);
@@ -65,7 +65,10 @@ fn what_is_exported_can_stand_in_the_file() {
     let rule = &file["throttle"]["elephant-1"];
     assert_eq!(rule["match"].as_str(), Some("/search?q"));
     assert_eq!(rule["why"].as_str(), Some("say \"no\" \\ ok"));
-    assert_eq!((rule["at_once"].as_integer(), rule["rate"].as_float()), (Some(2), Some(2.0)));
+    assert_eq!(
+        (rule["max_concurrency"].as_integer(), rule["rate"].as_float()),
+        (Some(2), Some(2.0))
+    );
     assert_eq!(rule["wait"].as_str(), Some("10s"));
 }
 

@@ -98,7 +98,7 @@ fn configuration(method: ShapingMethod, load: &Load, application: SocketAddr) ->
         let elephants = load.elephants.max(1);
         let bytes = rate.bytes_per_second();
         format!(
-            "[throttle.big]\nmatch = \"/e\"\nwhy = \"they fill the line\"\nat_once = {elephants}\nbytes = \"{bytes}B\"\n"
+            "[throttle.big]\nmatch = \"/e\"\nwhy = \"they fill the line\"\nmax_concurrency = {elephants}\nbytes = \"{bytes}B\"\n"
         )
     });
     format!(

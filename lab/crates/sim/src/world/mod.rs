@@ -365,8 +365,9 @@ impl<'a> World<'a> {
 /// Returns the rules of the throttles that have a lane, numbered in their order.
 fn rules(throttles: &[Throttle]) -> Vec<(RuleId, Rule)> {
     let rule = |(number, throttle): (usize, &Throttle)| {
-        let Throttle { rate, queue, wait, at_once, .. } = *throttle;
-        let rule = at_once.map(|at_once| Rule { at_once, rate, queue, wait })?;
+        let Throttle { rate, queue, wait, max_concurrency, .. } = *throttle;
+        let rule =
+            max_concurrency.map(|max_concurrency| Rule { max_concurrency, rate, queue, wait })?;
         Some((RuleId(number as u32), rule))
     };
     throttles.iter().enumerate().filter_map(rule).collect()
