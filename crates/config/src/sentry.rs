@@ -38,7 +38,7 @@ pub struct Database {
     /// Whether writing statements are cancelled.
     pub writes: bool,
     /// Whether statements without a lease are found by a comment in front of them.
-    pub marks: bool,
+    pub query_tags: bool,
     /// The most statements of the daemon itself, per second.
     pub statements_per_second: u32,
 }

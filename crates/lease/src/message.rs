@@ -52,7 +52,7 @@ pub enum Command {
         scope: Scope,
         /// The time from which the stop is too late, in milliseconds since 1970 (UTC).
         not_after: Option<u64>,
-        /// The trace and span under which the request was forwarded, if its queries are marked with
+        /// The trace and span under which the request was forwarded, if its queries are tagged with
         /// them.
         traceparent: Option<String>,
     },

@@ -1,26 +1,26 @@
 //! Reads the text of a running statement: which request it belongs to, and whether it only reads.
 //!
-//! An application wrote the text, perhaps with input of its visitors in it. Therefore a mark counts
-//! only at the very front, where no visitor's input can stand. A statement counts as reading only
-//! if nothing in it says otherwise, literals and comments apart: text that is not understood is
-//! taken for a write.
+//! An application wrote the text, perhaps with input of its visitors in it. Therefore a query tag
+//! counts only at the very front, where no visitor's input can stand. A statement counts as reading
+//! only if nothing in it says otherwise, literals and comments apart: text that is not understood
+//! is taken for a write.
 
-/// The marks in front of a statement.
+/// The query tags in front of a statement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Marks<'a> {
+pub struct QueryTags<'a> {
     /// The name of a request: `/*bywash-request='…'*/`.
     pub request: Option<&'a str>,
     /// The trace and span of a request: `/*traceparent='…'*/`, as SQLCommenter writes it.
     pub traceparent: Option<&'a str>,
 }
 
-/// Parses the marks of a statement. They stand in one comment in front, in any order, separated by
-/// commas.
+/// Parses the query tags of a statement. They stand in one comment in front, in any order,
+/// separated by commas.
 ///
 /// The comment stands in front because databases show only the beginning of a long statement
 /// (PostgreSQL 1,024 bytes).
-pub fn marks(text: &str) -> Marks<'_> {
-    let mut marks = Marks::default();
+pub fn query_tags(text: &str) -> QueryTags<'_> {
+    let mut tags = QueryTags::default();
     let comment = text.trim_ascii_start().strip_prefix("/*").and_then(|rest| rest.split_once("*/"));
     for part in comment.map_or("", |(comment, _)| comment).split(',') {
         let Some((key, value)) = part.trim_ascii().split_once('=') else { continue };
@@ -29,12 +29,12 @@ pub fn marks(text: &str) -> Marks<'_> {
             continue;
         };
         match key {
-            "bywash-request" => marks.request = Some(value),
-            "traceparent" => marks.traceparent = Some(value),
+            "bywash-request" => tags.request = Some(value),
+            "traceparent" => tags.traceparent = Some(value),
             _ => {}
         }
     }
-    marks
+    tags
 }
 
 /// Returns whether a statement only reads, as far as its text tells.
@@ -132,18 +132,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_counts_in_front_and_nowhere_else() {
-        let marked = "/*bywash-request='5f1c'*/ SELECT 1";
-        assert_eq!(marks(marked).request, Some("5f1c"));
-        assert_eq!(marks("  /*bywash-request='5f1c'*/SELECT 1").request, Some("5f1c"));
-        let both = marks("/*traceparent='00-a-b-01',bywash-request='5f1c'*/ SELECT 1");
-        assert_eq!(both, Marks { request: Some("5f1c"), traceparent: Some("00-a-b-01") });
-        assert_eq!(marks("SELECT '/*bywash-request=''5f1c''*/'").request, None);
-        assert_eq!(marks("SELECT 1 /*bywash-request='5f1c'*/").request, None);
-        assert_eq!(marks("/* nothing */ /*bywash-request='5f1c'*/ SELECT 1").request, None);
-        assert_eq!(marks("/*bywash-request='5f1c' SELECT 1").request, None);
-        assert_eq!(marks("/*bywash-request=5f1c*/ SELECT 1").request, None);
-        assert_eq!(marks(""), Marks::default());
+    fn a_query_tag_counts_in_front_and_nowhere_else() {
+        let tagged = "/*bywash-request='5f1c'*/ SELECT 1";
+        assert_eq!(query_tags(tagged).request, Some("5f1c"));
+        assert_eq!(query_tags("  /*bywash-request='5f1c'*/SELECT 1").request, Some("5f1c"));
+        let both = query_tags("/*traceparent='00-a-b-01',bywash-request='5f1c'*/ SELECT 1");
+        assert_eq!(both, QueryTags { request: Some("5f1c"), traceparent: Some("00-a-b-01") });
+        assert_eq!(query_tags("SELECT '/*bywash-request=''5f1c''*/'").request, None);
+        assert_eq!(query_tags("SELECT 1 /*bywash-request='5f1c'*/").request, None);
+        assert_eq!(query_tags("/* nothing */ /*bywash-request='5f1c'*/ SELECT 1").request, None);
+        assert_eq!(query_tags("/*bywash-request='5f1c' SELECT 1").request, None);
+        assert_eq!(query_tags("/*bywash-request=5f1c*/ SELECT 1").request, None);
+        assert_eq!(query_tags(""), QueryTags::default());
     }
 
     #[test]
@@ -214,7 +214,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_read_to_its_end(text in ".{0,200}") {
-            let _ = (marks(&text), only_reads(&text));
+            let _ = (query_tags(&text), only_reads(&text));
         }
 
         #[test]

@@ -139,7 +139,7 @@ impl Canceller {
     async fn round(&mut self, due: Vec<Job>) -> Vec<Job> {
         let now = self.broker.now();
         let mut jobs = Vec::with_capacity(due.len());
-        let mut wanted = Wanted { marked: self.settings.marks, ..Wanted::default() };
+        let mut wanted = Wanted { tagged: self.settings.query_tags, ..Wanted::default() };
         let mut leased = HashMap::new();
         for job in due {
             if job.late <= now {
@@ -147,8 +147,8 @@ impl Canceller {
                 continue;
             }
             let connections = self.broker.works_for(&job.request, job.only, &self.name);
-            let is_marked = self.settings.marks && job.only.is_none();
-            if connections.is_empty() && !is_marked {
+            let is_tagged = self.settings.query_tags && job.only.is_none();
+            if connections.is_empty() && !is_tagged {
                 continue;
             }
             leased.extend(connections.iter().map(|connection| (*connection, jobs.len())));
@@ -241,7 +241,7 @@ impl Canceller {
             }
             let (job, is_leased) = match leased.get(&running.connection) {
                 Some(job) => (*job, true),
-                None => match marked(jobs, &running.text) {
+                None => match tagged(jobs, &running.text) {
                     Some(job) => (job, false),
                     None => continue,
                 },
@@ -259,8 +259,8 @@ impl Canceller {
     }
 
     fn objection(&self, job: &Job, running: &Running, is_leased: bool) -> Option<Spared> {
-        let marks = statement::marks(&running.text);
-        let is_of_another = marks.request.is_some_and(|request| request != job.request.as_str());
+        let tags = statement::query_tags(&running.text);
+        let is_of_another = tags.request.is_some_and(|request| request != job.request.as_str());
         // In MySQL, the cancelled statement may differ from the one that was found.
         let is_blind = !self.database.knows_statements() && !self.settings.writes;
         let is_unsure = is_of_another
@@ -383,10 +383,10 @@ impl Canceller {
     }
 }
 
-/// Returns the index of the job whose mark a statement has.
-fn marked(jobs: &[Job], text: &str) -> Option<usize> {
-    let marks = statement::marks(text);
-    let is_of = |job: &Job| match (marks.request, marks.traceparent) {
+/// Returns the index of the job that the query tag of a statement names.
+fn tagged(jobs: &[Job], text: &str) -> Option<usize> {
+    let tags = statement::query_tags(text);
+    let is_of = |job: &Job| match (tags.request, tags.traceparent) {
         _ if job.only.is_some() => false,
         (Some(request), _) => request == job.request.as_str(),
         (None, Some(trace)) => job.traceparent.as_deref() == Some(trace),

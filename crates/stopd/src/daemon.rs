@@ -200,7 +200,7 @@ fn create_broker(config: &Sentry, cancel_log: &CancelLog) -> (Rc<LeaseBroker>, J
     for database in &config.databases {
         let name: DatabaseName = database.name.parse().expect("the configuration has looked at it");
         let (jobs, receiver) = mpsc::channel::<Job>(WAITING);
-        channels.insert(name.clone(), JobChannel { jobs, marks: database.marks });
+        channels.insert(name.clone(), JobChannel { jobs, query_tags: database.query_tags });
         receivers.push((name, receiver, database.clone()));
     }
     let table = Table::new(Bounds::default());

@@ -10,9 +10,9 @@ use crate::responder::Responder;
 
 /// Pauses between searches for leased connections, in milliseconds. The last one repeats.
 const PAUSES: [u64; 8] = [5, 15, 30, 50, 100, 300, 500, 1000];
-/// Pauses between searches for marked statements without a lease. After the last one, the search
+/// Pauses between searches for tagged statements without a lease. After the last one, the search
 /// ends.
-const PAUSES_OF_MARKS: [u64; 3] = [20, 180, 800];
+const PAUSES_OF_TAGS: [u64; 3] = [20, 180, 800];
 
 /// The content of a STOP message.
 pub(crate) struct Stop {
@@ -93,7 +93,7 @@ impl Job {
         let pause = if is_leased {
             PAUSES[self.looks.min(PAUSES.len() - 1)]
         } else {
-            *PAUSES_OF_MARKS.get(self.looks)?
+            *PAUSES_OF_TAGS.get(self.looks)?
         };
         self.looks += 1;
         self.due = now + Span::from_millis(pause);

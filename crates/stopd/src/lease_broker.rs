@@ -43,8 +43,8 @@ impl Rights {
 /// The channel to a canceller.
 pub(crate) struct JobChannel {
     pub(crate) jobs: tokio::sync::mpsc::Sender<Job>,
-    /// Whether the canceller also searches for marked statements without a lease.
-    pub(crate) marks: bool,
+    /// Whether the canceller also searches for tagged statements without a lease.
+    pub(crate) query_tags: bool,
 }
 
 pub(crate) struct LeaseBroker {
@@ -207,10 +207,10 @@ impl LeaseBroker {
             }
         }
         for (name, channel) in &self.channels {
-            // Marked statements may belong to other services too, so `scope=own` does not cover
+            // Tagged statements may belong to other services too, so `scope=own` does not cover
             // them.
-            let is_marked = channel.marks && only.is_none();
-            if is_marked || works.iter().any(|(backend, _)| backend.database == *name) {
+            let is_tagged = channel.query_tags && only.is_none();
+            if is_tagged || works.iter().any(|(backend, _)| backend.database == *name) {
                 let job = Job::new(stop, self.now(), left, &report);
                 if channel.jobs.try_send(job).is_err() {
                     self.numbers.spare(name.as_str(), Spared::Late);

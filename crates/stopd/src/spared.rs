@@ -10,7 +10,7 @@ pub(crate) enum Spared {
     Writes,
     /// The statement belongs to another user than the configured one.
     OtherUser,
-    /// The mark of the statement contradicts the lease, or there is no lease and the database
+    /// The query tag of the statement contradicts the lease, or there is no lease and the database
     /// cannot distinguish statements.
     Unsure,
     /// The statement had ended, or its connection was released.

@@ -89,7 +89,7 @@ pub(crate) static SPARED: Metric = Metric {
     remedy: Do("`refused`: grant the privilege that `/v1/status` names. `late`: raise \
          `statements_per_second` if the database can bear it. `down`: see bywash_sentry_connected. \
          `writes`, `other_user`: the configuration excludes them. `unsure`: use leases instead of \
-         marks. `gone`: nothing to do, the statement had ended."),
+         query tags. `gone`: nothing to do, the statement had ended."),
 };
 pub(crate) static STATEMENTS: Metric = Metric {
     name: "bywash_sentry_statements",

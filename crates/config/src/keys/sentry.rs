@@ -61,7 +61,7 @@ pub(crate) const SENTRY_ADMIN: Key = Key::new(
 pub(crate) static DATABASE: Section = Section {
     name: "database",
     about: "A database in which the stop daemon cancels queries, one table each: [database.NAME].",
-    keys: &[DATABASE_SERVER, PASSWORD_FILE, DATABASE_USER, WRITES, MARKS, STATEMENTS],
+    keys: &[DATABASE_SERVER, PASSWORD_FILE, DATABASE_USER, WRITES, QUERY_TAGS, STATEMENTS],
 };
 pub(crate) const DATABASE_SERVER: Key = Key::required(
     "server",
@@ -93,8 +93,8 @@ pub(crate) const WRITES: Key = Key::new(
     "Whether statements that write are cancelled as well. In PostgreSQL the whole transaction \
      then fails.",
 );
-pub(crate) const MARKS: Key = Key::new(
-    "marks",
+pub(crate) const QUERY_TAGS: Key = Key::new(
+    "query_tags",
     Kind::Truth,
     TRUTH_NO,
     "Whether queries without a lease are found by a comment in front, /*bywash-request='…'*/ or \

@@ -107,7 +107,7 @@ fn database(entry: &Entry<'_, '_>, report: &mut Report) -> Option<Database> {
         password_file: values.get(&keys::PASSWORD_FILE).map(|value| value.text().into()),
         user: user(entry.name, &values, report),
         writes: values.of(&keys::WRITES).truth(),
-        marks: values.of(&keys::MARKS).truth(),
+        query_tags: values.of(&keys::QUERY_TAGS).truth(),
         statements_per_second: values.of(&keys::STATEMENTS).whole() as u32,
         server: server?,
     })

@@ -22,8 +22,8 @@ const LONGEST: Duration = Duration::from_secs(3);
 pub(crate) struct Wanted {
     /// Statements on these connections.
     pub(crate) connections: Vec<u64>,
-    /// Whether to search also for statements with a mark, on any connection.
-    pub(crate) marked: bool,
+    /// Whether to search also for statements with a query tag, on any connection.
+    pub(crate) tagged: bool,
 }
 
 /// A running statement.

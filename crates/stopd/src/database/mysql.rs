@@ -128,14 +128,14 @@ fn look(wanted: &Wanted, database: &str, is_mariadb: bool) -> String {
     let connections: Vec<String> = wanted.connections.iter().map(u64::to_string).collect();
     // No connection has the number 0.
     let connections = if connections.is_empty() { "0".to_owned() } else { connections.join(",") };
-    let marked = if wanted.marked {
+    let tagged = if wanted.tagged {
         " OR INFO LIKE '/*%bywash-request=%' OR INFO LIKE '/*%traceparent=%'"
     } else {
         ""
     };
     format!(
         "SELECT ID, USER, INFO, {serial} FROM information_schema.PROCESSLIST WHERE COMMAND IN ('Query', 'Execute') \
-         AND DB = '{database}' AND ID <> CONNECTION_ID() AND (ID IN ({connections}){marked})"
+         AND DB = '{database}' AND ID <> CONNECTION_ID() AND (ID IN ({connections}){tagged})"
     )
 }
 
@@ -172,11 +172,11 @@ mod tests {
 
     #[test]
     fn what_is_looked_for_is_written_with_numbers_alone() {
-        let wanted = Wanted { connections: vec![7, u64::MAX], marked: false };
+        let wanted = Wanted { connections: vec![7, u64::MAX], tagged: false };
         let text = look(&wanted, "shop", true);
         assert!(text.contains("INFO, QUERY_ID FROM"));
         assert!(text.ends_with("AND (ID IN (7,18446744073709551615))"), "{text}");
-        let text = look(&Wanted { connections: vec![], marked: true }, "shop", false);
+        let text = look(&Wanted { connections: vec![], tagged: true }, "shop", false);
         assert!(text.contains("INFO, 0 FROM"));
         assert!(text.ends_with(
             "AND (ID IN (0) OR INFO LIKE '/*%bywash-request=%' OR INFO LIKE '/*%traceparent=%')"

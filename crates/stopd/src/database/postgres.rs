@@ -102,7 +102,7 @@ impl Postgres {
     pub(crate) async fn look(&mut self, wanted: &Wanted) -> Result<Vec<Running>, DatabaseError> {
         let backends: Vec<i32> = wanted.connections.iter().copied().filter_map(backend).collect();
         let session = self.session().await?;
-        let rows = session.client.query(&session.look, &[&backends, &wanted.marked]).await?;
+        let rows = session.client.query(&session.look, &[&backends, &wanted.tagged]).await?;
         Ok(rows.iter().filter_map(running).collect())
     }
 

@@ -49,7 +49,7 @@ fn what_is_leased_is_cancelled_where_writes_are_and_the_connection_lives_on() {
 
 #[test]
 fn what_nobody_leased_is_spared_all_the_same() {
-    let set = |settings: &mut Database| (settings.writes, settings.marks) = (true, true);
+    let set = |settings: &mut Database| (settings.writes, settings.query_tags) = (true, true);
     let Some((_site, mut app, works, watch)) = mysql(set) else { return };
     let query = format!("/*bywash-request='r1'*/ {}", long(KIND).replace("20", "0.3"));
     works.begin_seen(&query, &watch);

@@ -69,7 +69,7 @@ impl Kind {
             password_file: Some(file),
             user: None,
             writes: false,
-            marks: false,
+            query_tags: false,
             statements_per_second: 10_000,
         }
     }

@@ -159,7 +159,7 @@ fn a_read_in_a_transaction_that_has_written_is_spared_where_it_would_be_undone()
 #[test]
 fn the_query_of_another_service_for_the_same_request_goes_on() {
     with_each(|kind| {
-        let site = Site::of(kind, |settings| settings.marks = true).unwrap();
+        let site = Site::of(kind, |settings| settings.query_tags = true).unwrap();
         let (mut outer, mut inner) = (Client::of(&site), Client::of(&site));
         let (works, watch) = (Connection::new(kind), Connection::new(kind));
         lease(&mut outer, "r1", &works);
@@ -188,34 +188,34 @@ fn only_queries_of_the_user_that_the_operator_has_named_are_cancelled() {
 #[test]
 fn a_query_that_nobody_leased_is_found_by_the_mark_in_front_of_it_if_the_operator_says_so() {
     with_each(|kind| {
-        let marked = |mark: &str| format!("/*{mark}*/ {}", long(kind));
+        let tagged = |tag: &str| format!("/*{tag}*/ {}", long(kind));
         let trace = "00-1af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
         let (works, watch) = (Connection::new(kind), Connection::new(kind));
-        let site = Site::of(kind, |settings| settings.marks = true).unwrap();
+        let site = Site::of(kind, |settings| settings.query_tags = true).unwrap();
         let mut gateway = Client::of(&site);
-        works.begin_seen(&marked("bywash-request='m1'"), &watch);
+        works.begin_seen(&tagged("bywash-request='m1'"), &watch);
         assert_eq!(gateway.ask("1 STOP m1 client_left"), "1 OK cancelled=1 spared=0");
         assert_eq!(works.end(), End::Cancelled);
-        works.begin_seen(&marked(&format!("traceparent='{trace}'")), &watch);
+        works.begin_seen(&tagged(&format!("traceparent='{trace}'")), &watch);
         let stop = format!("2 STOP m2 client_left traceparent={trace}");
         assert_eq!(gateway.ask(&stop), "2 OK cancelled=1 spared=0");
         assert_eq!(works.end(), End::Cancelled);
-        // A marked statement that begins a moment later.
+        // A tagged statement that begins a moment later.
         assert_eq!(gateway.ask("3 STOP m3 client_left"), "3 OK cancelled=0 spared=0");
-        assert_eq!(works.run(&marked("bywash-request='m3'")), End::Cancelled);
+        assert_eq!(works.run(&tagged("bywash-request='m3'")), End::Cancelled);
         drop(site);
         let site = Site::of(kind, |_| {}).unwrap();
         let mut gateway = Client::of(&site);
-        works.begin_seen(&marked("bywash-request='m4'").replace("20", "0.3"), &watch);
+        works.begin_seen(&tagged("bywash-request='m4'").replace("20", "0.3"), &watch);
         assert_eq!(gateway.ask("1 STOP m4 client_left"), "1 OK cancelled=0 spared=0");
         assert_eq!(works.end(), End::Done);
     });
 }
 
 #[test]
-fn a_mark_that_contradicts_a_lease_saves_the_query() {
+fn a_query_tag_that_contradicts_a_lease_saves_the_query() {
     with_each(|kind| {
-        let site = Site::of(kind, |settings| settings.marks = true).unwrap();
+        let site = Site::of(kind, |settings| settings.query_tags = true).unwrap();
         let mut app = Client::of(&site);
         let (works, watch) = (Connection::new(kind), Connection::new(kind));
         lease(&mut app, "c1", &works);
@@ -426,7 +426,7 @@ fn a_release_does_not_wait_for_a_cancellation_that_takes_long_and_its_connection
 fn a_storm_of_stops_costs_the_database_no_more_than_its_budget() {
     with_each(|kind| {
         let site = Site::of(kind, |settings| {
-            settings.marks = true;
+            settings.query_tags = true;
             settings.statements_per_second = 20;
         });
         let site = site.unwrap();

@@ -46,7 +46,7 @@ pub fn measure(
     for query_kind in [QueryKind::Waits, QueryKind::Works] {
         let listener = AppListener::open()?;
         let settings =
-            DaemonSettings { database: kind, marks: false, statements_per_second: 100_000 };
+            DaemonSettings { database: kind, query_tags: false, statements_per_second: 100_000 };
         let test_bed = TestBed::start(program, settings, listener.port()?)?;
         test_bed.wait_database()?;
         let app =

@@ -55,7 +55,7 @@ pub fn head() -> Table {
 pub fn measure(program: &Path, kind: Kind, resets: usize, table: &mut Table) -> io::Result<Value> {
     sys::raise_descriptor_limit()?;
     let app = App::open()?;
-    let settings = DaemonSettings { database: kind, marks: true, statements_per_second: 100 };
+    let settings = DaemonSettings { database: kind, query_tags: true, statements_per_second: 100 };
     let test_bed = TestBed::start(program, settings, app.port)?;
     test_bed.wait_database()?;
     let quiet = observe(&test_bed, kind, Vec::new())?;

@@ -20,8 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub struct DaemonSettings {
     /// The database in which it cancels queries.
     pub database: Kind,
-    /// Whether it looks for marks in queries.
-    pub marks: bool,
+    /// Whether it looks for query tags.
+    pub query_tags: bool,
     /// Maximum statements per second.
     pub statements_per_second: u32,
 }
@@ -116,7 +116,7 @@ fn text(
     fs::write(&password, "lab\n")?;
     fs::set_permissions(&password, fs::Permissions::from_mode(0o600))?;
     let address = settings.database.address().ok_or_else(|| io::Error::other("no database"))?;
-    let DaemonSettings { database, marks, statements_per_second } = settings;
+    let DaemonSettings { database, query_tags, statements_per_second } = settings;
     let [port, admin, operators] = ports;
     let (scheme, socket, password) =
         (database.scheme(), scratch.join("sentry.sock"), password.display().to_string());
@@ -128,7 +128,7 @@ fn text(
          [log]\naccess = \"off\"\n\
          [sentry]\nsocket = \"{}\"\nadmin = \"127.0.0.1:{operators}\"\n\
          [database.shop]\nserver = \"{scheme}://sentry@{address}/shop\"\npassword_file = \"{password}\"\n\
-         marks = {marks}\nstatements_per_second = {statements_per_second}\n",
+         query_tags = {query_tags}\nstatements_per_second = {statements_per_second}\n",
         socket.display()
     ))
 }

@@ -19,7 +19,7 @@ pub enum Attribution {
     /// The application leases the connection for the request.
     Lease,
     /// A comment in front of the query names the request.
-    Mark,
+    QueryTag,
 }
 
 /// Length of a query, in milliseconds.
@@ -66,14 +66,14 @@ pub fn measure(
 ) -> io::Result<(Count, Value)> {
     let settings = DaemonSettings {
         database: kind,
-        marks: attribution == Attribution::Mark,
+        query_tags: attribution == Attribution::QueryTag,
         statements_per_second: 100_000,
     };
     // The upstream is unused: no test sends requests to the gateway.
     let test_bed = TestBed::start(program, settings, 9)?;
     test_bed.wait_database()?;
     let count = play(&test_bed, kind, attribution, rounds, connections)?;
-    let word = if attribution == Attribution::Lease { "lease" } else { "mark" };
+    let word = if attribution == Attribution::Lease { "lease" } else { "query tag" };
     let mut row = vec![kind.name().to_owned(), word.to_owned()];
     row.extend(
         [connections, count.rounds, count.right, count.none, count.closed, count.wrong]
@@ -127,7 +127,7 @@ fn play_lane(
     let mut connection = Pooled::open(kind, test_bed)?;
     let query = kind.query(QueryKind::Waits, QUERY);
     let mut run = |name: &str| match attribution {
-        Attribution::Mark => {
+        Attribution::QueryTag => {
             Ok(connection.unleased().run(&format!("/*bywash-request='{name}'*/ {query}")))
         }
         // A request that was stopped before it began counts as cancelled.
