@@ -10,7 +10,7 @@ const TEXT: Record<Reason, string> = {
     floor_share: 'floor share',
     after_others: 'no other request waited',
     queue_full: 'queue full',
-    pushed_out: 'evicted from the queue',
+    evicted: 'evicted from the queue',
     set_back: 'ranked behind others',
     principal_cap: 'principal cap reached',
     waited_too_long: 'waited too long',
@@ -18,7 +18,7 @@ const TEXT: Record<Reason, string> = {
     throttled: 'throttled by a rule',
     client_left: 'client left',
     ran_too_long: 'ran too long',
-    gave_way: 'preempted',
+    preempted: 'preempted',
     slow_client: 'slow client',
     memory_full: 'memory full',
 };

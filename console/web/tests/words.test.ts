@@ -75,7 +75,7 @@ test('a token says who, until when, and whether it decides', () => {
 
 test('identifiers are shown as words', () => {
     for (const name of REASONS) assert.doesNotMatch(reasonText(name), /_/, name);
-    assert.equal(reasonText('pushed_out'), 'evicted from the queue');
+    assert.equal(reasonText('evicted'), 'evicted from the queue');
     assert.equal(reasonText('a_new_reason'), 'a new reason');
     assert.equal(words('in_progress'), 'in progress');
 });

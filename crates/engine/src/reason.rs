@@ -16,7 +16,7 @@ pub enum Reason {
     /// The queue was full and no worse request waited in it.
     QueueFull,
     /// The queue was full and a better request arrived, so this one was evicted.
-    PushedOut,
+    Evicted,
     /// The queue was full, and the request ranked behind others because of the behaviour of its
     /// session or address.
     SetBack,
@@ -34,7 +34,7 @@ pub enum Reason {
     RanTooLong,
     /// The request was preempted: others were about to be lost, and its remaining run promised
     /// less.
-    GaveWay,
+    Preempted,
     /// The request was stopped: its client was slow to send or to read, others waited, and slow
     /// clients held more slots than they may.
     SlowClient,
@@ -50,7 +50,7 @@ impl Reason {
         Self::FloorShare,
         Self::AfterOthers,
         Self::QueueFull,
-        Self::PushedOut,
+        Self::Evicted,
         Self::SetBack,
         Self::PrincipalCap,
         Self::WaitedTooLong,
@@ -58,7 +58,7 @@ impl Reason {
         Self::Throttled,
         Self::ClientLeft,
         Self::RanTooLong,
-        Self::GaveWay,
+        Self::Preempted,
         Self::SlowClient,
         Self::MemoryFull,
     ];
@@ -71,7 +71,7 @@ impl Reason {
             Self::FloorShare => "floor_share",
             Self::AfterOthers => "after_others",
             Self::QueueFull => "queue_full",
-            Self::PushedOut => "pushed_out",
+            Self::Evicted => "evicted",
             Self::SetBack => "set_back",
             Self::PrincipalCap => "principal_cap",
             Self::WaitedTooLong => "waited_too_long",
@@ -79,7 +79,7 @@ impl Reason {
             Self::Throttled => "throttled",
             Self::ClientLeft => "client_left",
             Self::RanTooLong => "ran_too_long",
-            Self::GaveWay => "gave_way",
+            Self::Preempted => "preempted",
             Self::SlowClient => "slow_client",
             Self::MemoryFull => "memory_full",
         }
@@ -99,7 +99,7 @@ impl Reason {
                  did."
             }
             Self::QueueFull => "The queue was full, and no worse request waited in it.",
-            Self::PushedOut => {
+            Self::Evicted => {
                 "The queue was full, and a better request arrived, so this one was evicted."
             }
             Self::SetBack => {
@@ -124,7 +124,7 @@ impl Reason {
             Self::MemoryFull => {
                 "The gateway had no memory left for its body (`client_limits.memory`)."
             }
-            Self::GaveWay => {
+            Self::Preempted => {
                 "Waiting requests were about to be lost, and the rest of its own run promised less \
                  than theirs."
             }

@@ -308,7 +308,7 @@ pub(crate) struct Tap {
     /// orphaned, `upstream_error`
     #[arg(long)]
     pub(crate) outcome: Option<String>,
-    /// Print only requests decided for this reason: `queue_full`, `pushed_out`, …
+    /// Print only requests decided for this reason: `queue_full`, `evicted`, …
     #[arg(long)]
     pub(crate) reason: Option<String>,
     /// Print only requests with this standing: transaction, `in_progress`, new

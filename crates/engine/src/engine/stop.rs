@@ -97,7 +97,7 @@ impl Engine {
         }
         let (least, id, since) = self.least_that_runs(now, standing)?;
         let first = self.next_that_promises_more(now, new, least * LESS)?;
-        actions.push(self.stop(now, id, since, Reason::GaveWay));
+        actions.push(self.stop(now, id, since, Reason::Preempted));
         (self.running < self.limit.slots()).then_some(first)
     }
 

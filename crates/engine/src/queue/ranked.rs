@@ -349,7 +349,7 @@ impl<R: Ranking> Ranked<R> {
         let reason = match self.cell[rank as usize] as usize {
             cell if cell > self.behind.first() => Reason::SetBack,
             _ if out == id => Reason::QueueFull,
-            _ => Reason::PushedOut,
+            _ => Reason::Evicted,
         };
         (out, reason)
     }

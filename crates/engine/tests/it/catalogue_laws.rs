@@ -407,7 +407,7 @@ impl Model {
                     assert!(worst <= Some(arriving.standing), "a worse one was left waiting");
                 }
             }
-            Reason::PushedOut => {
+            Reason::Evicted => {
                 assert_ne!(id, new, "the arriving one was never in");
                 assert_eq!(taken, places, "there was room");
                 assert_eq!(Some(waiter.standing), worst, "{id:?} was not the worst");
@@ -513,15 +513,15 @@ pub(crate) fn play_with(case: &Case, between: Between) -> (Vec<Action>, Vec<Stat
 
 #[test]
 fn every_policy_agrees_with_the_model_whatever_happens() {
-    let (overdue, gave_way) = (Cell::new(0), Cell::new(0));
+    let (overdue, preempted) = (Cell::new(0), Cell::new(0));
     for_every_policy(64, 3_000, |case| {
         for action in play(case) {
             let Action::Terminate { reason, .. } = action else { continue };
-            let count = if reason == Reason::GaveWay { &gave_way } else { &overdue };
+            let count = if reason == Reason::Preempted { &preempted } else { &overdue };
             count.set(count.get() + 1);
         }
     });
-    let seen = (overdue.get(), gave_way.get());
+    let seen = (overdue.get(), preempted.get());
     assert!(seen.0 > 100 && seen.1 > 100, "both must happen: {seen:?}");
 }
 

@@ -105,7 +105,7 @@ fn one_address_that_asks_too_often_is_no_overload_and_puts_nobody_else_off() {
     }
     site.arrive(MAIN);
     let mut pauses = site.log.iter().filter_map(|action| match action {
-        Action::Shed { reason: Reason::QueueFull | Reason::PushedOut, retry_after, .. } => {
+        Action::Shed { reason: Reason::QueueFull | Reason::Evicted, retry_after, .. } => {
             Some(*retry_after)
         }
         _ => None,

@@ -59,7 +59,7 @@ impl Runner {
                 let (earliest, _) = self.overdue(setup).expect("somebody is overdue at some time");
                 assert!(now >= earliest, "{self:?} is not overdue");
             }
-            (Reason::GaveWay, Some(new)) => {
+            (Reason::Preempted, Some(new)) => {
                 assert_eq!(setup.options.termination.name(), "marginal");
                 assert!(self.standing >= new, "{self:?} has proven more");
             }

@@ -78,12 +78,12 @@ fn who_goes(overloaded: bool, waiting: [u64; 3], arriving: u64) -> (usize, Reaso
 #[test]
 fn a_better_arrival_evicts_the_worst_rank_and_there_the_one_that_would_go_last() {
     for arriving in [1, 2] {
-        assert_eq!(who_goes(false, [99, 1, 99], arriving), (2, Reason::PushedOut));
-        assert_eq!(who_goes(true, [99, 1, 99], arriving), (0, Reason::PushedOut));
-        assert_eq!(who_goes(true, [2, 99, 1], arriving), (1, Reason::PushedOut));
+        assert_eq!(who_goes(false, [99, 1, 99], arriving), (2, Reason::Evicted));
+        assert_eq!(who_goes(true, [99, 1, 99], arriving), (0, Reason::Evicted));
+        assert_eq!(who_goes(true, [2, 99, 1], arriving), (1, Reason::Evicted));
     }
-    assert_eq!(who_goes(false, [2, 1, 2], 1), (2, Reason::PushedOut));
-    assert_eq!(who_goes(true, [2, 1, 2], 1), (0, Reason::PushedOut));
+    assert_eq!(who_goes(false, [2, 1, 2], 1), (2, Reason::Evicted));
+    assert_eq!(who_goes(true, [2, 1, 2], 1), (0, Reason::Evicted));
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn among_equals_the_arrival_is_refused_when_oldest_go_first() {
 #[test]
 fn among_equals_the_oldest_is_evicted_when_newest_go_first() {
     for session in [1, 2, 99] {
-        assert_eq!(who_goes(true, [session; 3], session), (0, Reason::PushedOut));
+        assert_eq!(who_goes(true, [session; 3], session), (0, Reason::Evicted));
     }
 }
 
@@ -199,7 +199,7 @@ fn a_place_of_a_principal_comes_back_however_its_request_leaves_the_queue() {
         let evicted = site.arrive_from(5, MAIN);
         site.arrive_in(2, MAIN);
         site.arrive_in(3, MAIN);
-        assert_eq!(site.refusal(evicted), Some(Reason::PushedOut));
+        assert_eq!(site.refusal(evicted), Some(Reason::Evicted));
         site.next();
         site.next();
     }

@@ -563,7 +563,7 @@ fn uploads_of_strangers_wait_behind_complete_requests_and_are_evicted_first() {
     let mut site = site(2, &[("capacity", "2"), ("floor_share", "0")]);
     let _running = [from(&mut site, 1), from(&mut site, 2)];
     let (first, visitor, second) = (upload(&mut site, 3), from(&mut site, 4), from(&mut site, 5));
-    assert_eq!(site.refusal(first), Some(Reason::PushedOut));
+    assert_eq!(site.refusal(first), Some(Reason::Evicted));
     assert_eq!([site.next(), site.next()], [visitor, second]);
     let refused = [from(&mut site, 6), from(&mut site, 7), upload(&mut site, 8)][2];
     assert_eq!(site.refusal(refused), Some(Reason::QueueFull));

@@ -149,7 +149,7 @@ fn a_crowd_that_leaves_does_not_hide_what_is_lost_of_those_who_stay() {
 fn before_one_is_lost_the_one_that_promises_less_is_stopped_and_the_best_gets_its_slot() {
     let mut site = taught("marginal", Span::from_secs(4));
     let [long, waiting, new] = crowded(&mut site, Span::from_millis(500));
-    assert_eq!(site.stopped(long), Some(Reason::GaveWay));
+    assert_eq!(site.stopped(long), Some(Reason::Preempted));
     assert_eq!(site.refusal(new), None);
     assert_eq!(site.log.last(), Some(&Action::Dispatch { id: waiting, reason: Reason::Best }));
     assert_eq!((site.status().running, site.status().waiting), (1, 1));
@@ -203,7 +203,7 @@ fn one_is_stopped_when_another_has_waited_for_a_tenth_of_patience_however_long_t
     assert_eq!(site.stopped(long), None);
     site.now = site.now + Span::from_millis(1);
     site.arrive(SEARCH);
-    assert_eq!(site.stopped(long), Some(Reason::GaveWay));
+    assert_eq!(site.stopped(long), Some(Reason::Preempted));
 }
 
 #[test]
@@ -221,7 +221,7 @@ fn a_stranger_that_has_waited_for_long_does_not_make_requests_of_sessions_be_sto
 
 #[test]
 fn where_the_limit_has_fallen_nobody_is_stopped_as_that_makes_no_room() {
-    for (slots, expected) in [(1, None), (2, Some(Reason::GaveWay))] {
+    for (slots, expected) in [(1, None), (2, Some(Reason::Preempted))] {
         let mut site = taught("marginal", Span::from_secs(4));
         site.limit(2);
         let long = site.arrive(SEARCH);
@@ -256,7 +256,7 @@ fn nobody_is_stopped_where_all_take_as_long_as_each_other() {
 
 #[test]
 fn who_has_proven_more_is_not_stopped_for_who_has_proven_less() {
-    for (proven, expected) in [(true, None), (false, Some(Reason::GaveWay))] {
+    for (proven, expected) in [(true, None), (false, Some(Reason::Preempted))] {
         let mut site = taught("marginal", Span::from_secs(4));
         if proven {
             site.prove(1, &[MAIN]);
@@ -349,7 +349,7 @@ fn a_request_that_waits_behind_the_others_does_not_keep_a_long_one_running() {
         }
         site.now = site.now + Span::from_secs(1);
         let new: Vec<RequestId> = (0..8).map(|_| site.arrive(SEARCH)).collect();
-        assert_eq!(site.stopped(long), Some(Reason::GaveWay), "waits behind: {waits_behind}");
+        assert_eq!(site.stopped(long), Some(Reason::Preempted), "waits behind: {waits_behind}");
         let started = |action: &Action| match action {
             Action::Dispatch { id, .. } => Some(*id),
             _ => None,
@@ -383,7 +383,7 @@ fn a_request_that_waits_behind_the_others_for_long_is_no_reason_to_stop_one() {
 
 #[test]
 fn a_short_maximum_wait_is_what_a_long_wait_is_compared_with() {
-    for (max_wait, expected) in [(Span::from_secs(1), Some(Reason::GaveWay)), (Span::MAX, None)] {
+    for (max_wait, expected) in [(Span::from_secs(1), Some(Reason::Preempted)), (Span::MAX, None)] {
         let mut classes = classes();
         classes[SEARCH.index()].stop = Some(Bounds { min: LEAST, max: MOST });
         let options = Options { max_wait: Some(max_wait), ..options("marginal", &[]) };
@@ -419,7 +419,7 @@ fn one_that_many_ask_for_at_once_stops_nobody() {
 
 #[test]
 fn what_the_other_request_is_worth_counts() {
-    for (class, expected) in [(DETAILS, None), (CONFIRM, Some(Reason::GaveWay))] {
+    for (class, expected) in [(DETAILS, None), (CONFIRM, Some(Reason::Preempted))] {
         let mut site = site("marginal", &[]);
         for (class, millis) in [(SEARCH, 400), (DETAILS, 1500), (CONFIRM, 1500)] {
             for _ in 0..40 {
@@ -463,7 +463,7 @@ fn one_that_has_proven_more_shields_nobody_behind_it() {
     site.arrive(SEARCH);
     site.now = site.now + Span::from_secs(1);
     site.arrive(SEARCH);
-    assert_eq!((site.stopped(shielded), site.stopped(behind)), (None, Some(Reason::GaveWay)));
+    assert_eq!((site.stopped(shielded), site.stopped(behind)), (None, Some(Reason::Preempted)));
 }
 
 #[test]
@@ -505,7 +505,7 @@ fn while_nobody_may_be_stopped_nobody_is_and_afterwards_who_is_overdue() {
 
 #[test]
 fn errors_that_come_quickly_are_no_quick_successes() {
-    for (done, expected) in [(true, Some(Reason::GaveWay)), (false, None)] {
+    for (done, expected) in [(true, Some(Reason::Preempted)), (false, None)] {
         let mut site = site("marginal", &[]);
         let quick = End::Answered { in_time: true, held_up: false, done };
         for i in 0..400 {

@@ -374,7 +374,7 @@ const fn outcome_of_refusal(reason: Reason) -> Outcome {
         Reason::Throttled => Outcome::Throttled,
         // The engine gives some of these reasons only for requests that run.
         Reason::QueueFull
-        | Reason::PushedOut
+        | Reason::Evicted
         | Reason::SetBack
         | Reason::PrincipalCap
         | Reason::Reconfigured
@@ -385,7 +385,7 @@ const fn outcome_of_refusal(reason: Reason) -> Outcome {
         | Reason::AfterOthers
         | Reason::ClientLeft
         | Reason::RanTooLong
-        | Reason::GaveWay
+        | Reason::Preempted
         | Reason::SlowClient => Outcome::Shed,
     }
 }

@@ -153,7 +153,7 @@ const fn status_of_reason(reason: Reason) -> StatusCode {
         | Reason::FloorShare
         | Reason::AfterOthers
         | Reason::QueueFull
-        | Reason::PushedOut
+        | Reason::Evicted
         | Reason::SetBack
         | Reason::WaitedTooLong
         | Reason::Reconfigured
@@ -161,7 +161,7 @@ const fn status_of_reason(reason: Reason) -> StatusCode {
         | Reason::MemoryFull
         | Reason::ClientLeft
         | Reason::SlowClient => StatusCode::SERVICE_UNAVAILABLE,
-        Reason::RanTooLong | Reason::GaveWay => StatusCode::GATEWAY_TIMEOUT,
+        Reason::RanTooLong | Reason::Preempted => StatusCode::GATEWAY_TIMEOUT,
     }
 }
 

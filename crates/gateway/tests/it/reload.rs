@@ -162,7 +162,7 @@ fn what_a_session_has_proven_outlives_it() {
     gateway.waits_for("waiting", 1);
     let _pays = visit("POST /pay");
     let refusal = newcomer.answer().unwrap();
-    assert!(refusal.field("proxy-status").unwrap().contains("pushed_out"), "{refusal:?}");
+    assert!(refusal.field("proxy-status").unwrap().contains("evicted"), "{refusal:?}");
 }
 
 #[test]

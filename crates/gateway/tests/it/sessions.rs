@@ -53,7 +53,7 @@ fn a_transaction_of_a_proven_session_pushes_a_newcomer_out() {
     let [_running, mut newcomer] = fill_queue(&gateway, &calls);
     visitor.send(with_cookie("POST /pay", "walked"));
     let refusal = newcomer.answer().unwrap();
-    assert_eq!((refusal.status(), reason(&refusal)), (Some(503), "pushed_out"));
+    assert_eq!((refusal.status(), reason(&refusal)), (Some(503), "evicted"));
     assert_eq!(gateway.count("waiting"), 1);
     // The refused client keeps its connection.
     newcomer.send(crate::setup::get("/"));
@@ -81,7 +81,7 @@ fn a_session_that_the_upstream_has_begun_is_proven_by_its_own_cookie() {
     gateway.is_idle_again();
     let [_running, mut newcomer] = fill_queue(&gateway, &calls);
     visitor.send(with_cookie("POST /pay", "fresh"));
-    assert_eq!(reason(&newcomer.answer().unwrap()), "pushed_out");
+    assert_eq!(reason(&newcomer.answer().unwrap()), "evicted");
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn a_session_whose_cookie_is_renewed_keeps_what_it_has_proven() {
     assert_eq!(gateway.count("sessions"), 1);
     let [_running, mut newcomer] = fill_queue(&gateway, &calls);
     visitor.send(with_cookie("POST /pay", "second"));
-    assert_eq!(reason(&newcomer.answer().unwrap()), "pushed_out");
+    assert_eq!(reason(&newcomer.answer().unwrap()), "evicted");
 }
 
 #[test]
@@ -251,7 +251,7 @@ fn invented_cookies_take_nothing_from_a_session_that_has_proven_something() {
     assert!(text.contains("\"proven\":1,"), "{text}");
     let [_running, mut newcomer] = fill_queue(&gateway, &calls);
     buyer.send(with_cookie("POST /pay", "buyer"));
-    assert_eq!(reason(&newcomer.answer().unwrap()), "pushed_out");
+    assert_eq!(reason(&newcomer.answer().unwrap()), "evicted");
 }
 
 #[test]

@@ -161,7 +161,7 @@ fn before_one_is_refused_the_one_that_promises_less_gives_way() {
     let mut third = gateway.asks("/search");
     let answer = long.answer().unwrap();
     assert_eq!(answer.status(), Some(504));
-    assert!(answer.field("proxy-status").unwrap().contains("bywash-reason=gave_way"));
+    assert!(answer.field("proxy-status").unwrap().contains("bywash-reason=preempted"));
     eventually("the upstream is told", || call.is_abandoned());
     calls.next().answer("next");
     assert_eq!(next.answer().unwrap().text(), "next");

@@ -133,7 +133,7 @@ fn proves(setup: &Setup, calls: &Calls, cookie: &str) -> bool {
     };
     let mut proves = None;
     eventually("one of the two is refused", || {
-        let (newcomer, payer) = (decided("other", "pushed_out"), decided("pay", "queue_full"));
+        let (newcomer, payer) = (decided("other", "evicted"), decided("pay", "queue_full"));
         proves = newcomer.then_some(true).or(payer.then_some(false));
         proves.is_some()
     });

@@ -138,7 +138,7 @@ async fn the_newest_come_first_once_the_oldest_have_waited_long() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_worst_is_pushed_out_of_a_full_queue_and_told_when_to_come_again() {
+async fn the_worst_is_evicted_from_a_full_queue_and_told_when_to_come_again() {
     let mut site = Site::new(&one_slot("1"));
     let (runs, waits) = (site.ask("/a").await, site.ask("/b").await);
     let buys = site.ask("/buy").await;

@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn our_own_orders_push_out_and_the_others_refuse() {
+    fn our_own_schedulers_evict_and_the_others_refuse() {
         for case in PolicyCase::ALL {
             let mut loaded = LoadedEngine::new(case, 100);
             assert!(loaded.engine.learning().is_known());

@@ -105,9 +105,9 @@ pub(crate) static DECISIONS: Metric = Metric {
     labels: &[CLASS, MODE, REASON],
     help: "Decisions of the engine; in mode observe, the gateway did not carry them out",
     remedy: Do(
-        "`queue_full`, `pushed_out`, `waited_too_long`: add capacity, or reduce requests (`bywash \
+        "`queue_full`, `evicted`, `waited_too_long`: add capacity, or reduce requests (`bywash \
          elephants list` shows which cause the load); a longer queue only makes waits longer. \
-         `principal_cap`, `set_back`: find the session or address. `gave_way`, `ran_too_long`: as \
+         `principal_cap`, `set_back`: find the session or address. `preempted`, `ran_too_long`: as \
          `terminated` above. docs/reference/refusals.md explains each reason.",
     ),
 };
