@@ -54,7 +54,7 @@ function columns(names, from, to, now) {
         limit: each(() => 64),
         running: each(at => Math.round(30 * wave(at, 0))),
         waiting: each(at => Math.round(20 * wave(at, 3))),
-        held: each(() => 0),
+        throttled_waiting: each(() => 0),
         oldest_ms: each(at => Math.round(400 * wave(at, 3))),
         newest_first: each(() => false),
         mean_service_us: each(at => 41_234 + (at % 97)),

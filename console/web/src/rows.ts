@@ -18,7 +18,7 @@ const GAUGES: readonly GaugeName[] = [
     'limit',
     'running',
     'waiting',
-    'held',
+    'throttled_waiting',
     'oldest_ms',
     'newest_first',
     'mean_service_us',

@@ -16,7 +16,7 @@ export function columns(numbers: number[], { classes = {}, ...given }: Given = {
         limit: all(10),
         running: all(0),
         waiting: all(0),
-        held: all(0),
+        throttled_waiting: all(0),
         oldest_ms: all(0),
         newest_first: all(false),
         mean_service_us: all(0),

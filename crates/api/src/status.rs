@@ -37,7 +37,7 @@ pub struct Status {
     #[serde(default)]
     pub departed: u64,
     /// The number of requests that wait under a rule for an elephant.
-    pub held: u32,
+    pub throttled_waiting: u32,
     /// How long the oldest waiting request has waited.
     pub oldest_wait_ms: u64,
     /// Whether the newest request goes first, because of overload.

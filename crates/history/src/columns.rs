@@ -26,8 +26,8 @@ pub struct Columns {
     pub running: Vec<u32>,
     /// The number of requests that waited for a slot.
     pub waiting: Vec<u32>,
-    /// The number of requests that an elephant's rule held back.
-    pub held: Vec<u32>,
+    /// The number of requests that wait under a rule for an elephant.
+    pub throttled_waiting: Vec<u32>,
     /// How long the oldest waiting request had waited.
     pub oldest_ms: Vec<u64>,
     /// Whether the newest request went first, because of overload.
@@ -188,7 +188,7 @@ impl Columns {
         self.limit.push(engine.limit);
         self.running.push(engine.running);
         self.waiting.push(engine.waiting);
-        self.held.push(engine.held);
+        self.throttled_waiting.push(engine.throttled_waiting);
         self.oldest_ms.push(engine.oldest.as_millis());
         self.newest_first.push(engine.newest_first);
         self.mean_service_us.push(engine.mean_service.as_micros());
@@ -210,7 +210,7 @@ impl Columns {
                         limit: *self.limit.get(at)?,
                         running: *self.running.get(at)?,
                         waiting: *self.waiting.get(at)?,
-                        held: *self.held.get(at)?,
+                        throttled_waiting: *self.throttled_waiting.get(at)?,
                         oldest: Span::from_millis(*self.oldest_ms.get(at)?),
                         newest_first: *self.newest_first.get(at)?,
                         mean_service: Span::from_micros(*self.mean_service_us.get(at)?),

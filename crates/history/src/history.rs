@@ -177,7 +177,7 @@ impl Ring {
                 limit: mean(|gauges| gauges.engine.limit),
                 running: mean(|gauges| gauges.engine.running),
                 waiting: mean(|gauges| gauges.engine.waiting),
-                held: mean(|gauges| gauges.engine.held),
+                throttled_waiting: mean(|gauges| gauges.engine.throttled_waiting),
                 oldest: oldest.unwrap_or(now.engine.oldest),
                 newest_first: stood.iter().any(|gauges| gauges.engine.newest_first),
                 // The mean service time is already a mean, and the number of sessions hardly

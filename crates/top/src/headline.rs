@@ -25,8 +25,8 @@ pub(super) fn headline(model: &Model) -> Headline {
     if status.waiting > 0 {
         let _ = write!(now, ", oldest {}", duration(status.oldest_wait_ms as f64));
     }
-    if status.held > 0 {
-        let _ = write!(now, "  held {}", status.held);
+    if status.throttled_waiting > 0 {
+        let _ = write!(now, "  throttled {}", status.throttled_waiting);
     }
     Headline {
         program: format!("bywash {}", escaped(&status.version)),

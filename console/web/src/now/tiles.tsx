@@ -17,7 +17,7 @@ export function Tiles({ status }: { status: Status | undefined }) {
     const tiers = status?.classes.map(one => `${one.name}:${one.tier}`).join();
     const seen = useMemo(() => measured(status), [version, tiers]);
     const { minute, first, useful, wasted, left, courses } = seen;
-    const at = (name: 'limit' | 'running' | 'waiting' | 'held' | 'oldest_ms'): number | undefined =>
+    const at = (name: 'limit' | 'running' | 'waiting' | 'throttled_waiting' | 'oldest_ms'): number | undefined =>
         rows.gauge(name).at(-1);
     const per = minute.seconds > 0 ? 60 / minute.seconds : 0;
     return (
@@ -67,7 +67,7 @@ export function Tiles({ status }: { status: Status | undefined }) {
                 beside={
                     [
                         at('waiting') ? `oldest ${duration(at('oldest_ms'))}` : '',
-                        at('held') ? `${count(at('held'))} more under rules` : '',
+                        at('throttled_waiting') ? `${count(at('throttled_waiting'))} more under rules` : '',
                     ]
                         .filter(Boolean)
                         .join(', ') || undefined

@@ -174,7 +174,7 @@ impl Engine {
             limit: self.limit.slots(),
             running: self.running,
             waiting: view.length() as u32,
-            held: self.lanes.length() as u32,
+            throttled_waiting: self.lanes.length() as u32,
             oldest: view.oldest().map_or(Span::ZERO, |id| view.age(id)),
             newest_first: self.scheduler.newest_first(),
             mean_service: self.mean_service.mean(),

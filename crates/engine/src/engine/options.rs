@@ -52,7 +52,7 @@ pub struct Status {
     /// The number of requests that wait in the queue.
     pub waiting: u32,
     /// The number of requests that wait under a rule.
-    pub held: u32,
+    pub throttled_waiting: u32,
     /// How long the oldest request in the queue has waited.
     pub oldest: Span,
     /// Whether the newest requests of any standing or class go first, which means overload.

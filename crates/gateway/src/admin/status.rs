@@ -33,7 +33,7 @@ pub(super) fn status(shared: &Shared) -> Status {
         waiting: status.waiting,
         uploads: shared.uploads.load(Ordering::Relaxed) as u64,
         departed: shared.departed.load(Ordering::Relaxed) as u64,
-        held: status.held,
+        throttled_waiting: status.throttled_waiting,
         oldest_wait_ms: status.oldest.as_millis(),
         newest_first: status.newest_first,
         mean_service_ms: status.mean_service.as_secs_f64() * 1e3,
@@ -171,7 +171,7 @@ pub(super) fn read_gauges(shared: &Shared) {
     let gauges = shared.metrics.gauges();
     gauges.limit.set(i64::from(status.limit));
     gauges.running.set(i64::from(status.running));
-    gauges.held.set(i64::from(status.held));
+    gauges.throttled_waiting.set(i64::from(status.throttled_waiting));
     gauges.lanes.set(i64::from(shared.elephants.lanes.missing().is_none()));
     gauges.newest_first.set(i64::from(status.newest_first));
     gauges.sessions.set(i64::from(status.sessions));

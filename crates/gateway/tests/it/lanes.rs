@@ -104,7 +104,7 @@ fn lanes(gateway: &Running) -> Value {
 }
 
 fn held(gateway: &Running, lane: &str) -> f64 {
-    gateway.metric(&format!("bywash_held_answers_total{{lane=\"{lane}\"}}"))
+    gateway.metric(&format!("bywash_throttled_answers_total{{lane=\"{lane}\"}}"))
 }
 
 #[test]

@@ -128,7 +128,7 @@ impl Metrics {
             worker_restarts: counter(registry, &table::WORKER_RESTARTS),
             failed_names: labelled(registry, &table::FAILED_NAMES),
             dropped_spans: counter(registry, &table::DROPPED_SPANS),
-            held_back: labelled(registry, &table::HELD_ANSWERS),
+            held_back: labelled(registry, &table::THROTTLED_ANSWERS),
             orphans: orphans(registry),
             gauges: Gauges::register(registry),
             servers: ServerFamilies::register(registry),

@@ -67,7 +67,7 @@ impl Site {
         let (_, metrics) = http::read_answer(&mut operators)?;
         let metrics = String::from_utf8_lossy(&metrics);
         let held = |lane: &str| {
-            let sample = format!("bywash_held_answers_total{{lane=\"{lane}\"}} ");
+            let sample = format!("bywash_throttled_answers_total{{lane=\"{lane}\"}} ");
             let value = metrics.lines().find_map(|line| line.strip_prefix(&sample));
             value.is_some_and(|value| value != "0")
         };

@@ -11,11 +11,11 @@ pub(super) static SUBJECT: Subject = Subject {
     title: "Elephants",
     about: "The requests and answers that rules limit. `bywash elephants list` shows the rules, \
             their authors and their reasons.",
-    metrics: &[&HELD, &LANES, &HELD_ANSWERS],
+    metrics: &[&THROTTLED_WAITING, &LANES, &THROTTLED_ANSWERS],
 };
 
-pub(crate) static HELD: Metric = Metric {
-    name: "bywash_held",
+pub(crate) static THROTTLED_WAITING: Metric = Metric {
+    name: "bywash_throttled_waiting",
     kind: Gauge,
     unit: "requests",
     labels: &[],
@@ -36,8 +36,8 @@ pub(crate) static LANES: Metric = Metric {
          created again. Without lanes, token buckets limit the answers.",
     ),
 };
-pub(crate) static HELD_ANSWERS: Metric = Metric {
-    name: "bywash_held_answers",
+pub(crate) static THROTTLED_ANSWERS: Metric = Metric {
+    name: "bywash_throttled_answers",
     kind: Counter,
     unit: "answers",
     labels: &[label("lane", "`yes`, or why the answer has no lane", || {
