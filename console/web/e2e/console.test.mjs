@@ -47,7 +47,7 @@ const VIEWS = {
 };
 const MORE = {
     'classes/search': /Class search/,
-    'elephants?tab=kinds': /What should I throttle/,
+    'elephants?tab=routes': /What should I throttle/,
     'lab/flash-crowd.json?with=paper-1-table.json': /laboratory/,
     'elephants/1': /Elephant 1/,
     'now?range=24h': /Are orders/,
@@ -116,7 +116,7 @@ async function enterOnce() {
 
 test("strangers' text is text in every view", async () => {
     const { page, faults, context } = await enter();
-    for (const hash of ['why', 'why?class=detail', 'elephants?tab=kinds', 'classes/detail', 'now']) {
+    for (const hash of ['why', 'why?class=detail', 'elephants?tab=routes', 'classes/detail', 'now']) {
         await go(page, hash);
         await page.waitForTimeout(400);
         assert.equal(await page.locator('main img, main script').count(), 0, hash);

@@ -137,8 +137,8 @@ test('a newcomer approves a throttle and sees its effect', async context => {
     await visitor.close();
 });
 
-test('a kind that nobody found to be much is throttled from the list of all kinds', async () => {
-    const { page, faults, context } = await enter('ana', 'elephants?tab=kinds&filter=item');
+test('a route that nobody found to be much is throttled from the list of all routes', async () => {
+    const { page, faults, context } = await enter('ana', 'elephants?tab=routes&filter=item');
     const row = page.locator('main tbody tr', { hasText: '/item' });
     await row.getByRole('button', { name: 'Throttle…' }).click();
     const dialog = page.locator('dialog');
@@ -156,9 +156,9 @@ test('a kind that nobody found to be much is throttled from the list of all kind
     await dialog.getByRole('button', { name: 'Approve', exact: true }).click();
     await stateIs(page, 'held back');
     await undo(page);
-    await page.evaluate(() => (location.hash = '#/elephants?tab=kinds&filter=item'));
+    await page.evaluate(() => (location.hash = '#/elephants?tab=routes&filter=item'));
     await row.locator('a', { hasText: 'elephant' }).waitFor();
-    await page.evaluate(() => (location.hash = '#/elephants?tab=kinds&filter=checkout'));
+    await page.evaluate(() => (location.hash = '#/elephants?tab=routes&filter=checkout'));
     const orders = page.locator('main tbody tr', { hasText: '/checkout' }).filter({ hasText: 'some' });
     await orders.waitFor();
     assert.equal(await orders.getByRole('button').count(), 0, 'transactions are not offered');

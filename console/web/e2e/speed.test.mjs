@@ -1,4 +1,4 @@
-// The speed of the console with 64 classes, 900 rows of each, and 10,000 kinds of requests. The
+// The speed of the console with 64 classes, 900 rows of each, and 10,000 routes. The
 // figures are printed and not asserted, because they depend on the machine and on its load. The
 // load average is printed with those of full streams.
 import assert from 'node:assert/strict';
@@ -13,7 +13,7 @@ import { startGateway } from './gateway.mjs';
 import { startVisitors } from './visitors.mjs';
 
 const CLASSES = 59; // 64 with the shop's four and `other`
-const KINDS = 10_000;
+const ROUTES = 10_000;
 let gateway, browser, stopVisitors;
 
 before(async () => {
@@ -84,8 +84,8 @@ test('figures', async context => {
     }
     context.diagnostic(`64 classes, a click on a head until it is drawn: ${clicks.map(Math.round).join(', ')} ms`);
 
-    const kinds = Array.from({ length: KINDS }, (_, at) => ({
-        pattern: `/kind/${at}/*?page`,
+    const routes = Array.from({ length: ROUTES }, (_, at) => ({
+        pattern: `/route/${at}/*?page`,
         requests_per_s: 100 / (at + 1),
         lasts_s: 0.1,
         slots: 10 / (at + 1),
@@ -94,13 +94,15 @@ test('figures', async context => {
         transacts: false,
         elephant: null,
     }));
-    await page.route('**/v1/kinds', route => route.fulfill({ json: { kinds, others: { ...kinds[0], pattern: '' } } }));
+    await page.route('**/v1/routes', route =>
+        route.fulfill({ json: { routes, others: { ...routes[0], pattern: '' } } }),
+    );
     const shown = await longTasks(page, async () => {
-        await page.evaluate(() => (location.hash = '#/elephants?tab=kinds'));
-        await page.getByText('/kind/0/*?page').first().waitFor();
+        await page.evaluate(() => (location.hash = '#/elephants?tab=routes'));
+        await page.getByText('/route/0/*?page').first().waitFor();
         await page.waitForTimeout(1000);
     });
-    context.diagnostic(`${KINDS} kinds come: ${shown}`);
+    context.diagnostic(`${ROUTES} routes come: ${shown}`);
     assert.ok((await page.locator('main tbody tr').count()) < 100, 'only what is seen is drawn');
     const scrolled = await longTasks(page, async () => {
         for (let at = 0; at < 40; at += 1) {
@@ -110,14 +112,14 @@ test('figures', async context => {
             await page.waitForTimeout(50);
         }
         await page.locator('.table.many').evaluate(table => (table.scrollTop = table.scrollHeight));
-        await page.getByText('/kind/9999/*?page').first().waitFor();
+        await page.getByText('/route/9999/*?page').first().waitFor();
     });
-    context.diagnostic(`${KINDS} kinds, scrolled to the end: ${scrolled}`);
+    context.diagnostic(`${ROUTES} routes, scrolled to the end: ${scrolled}`);
     const filtered = await longTasks(page, async () => {
         await page.getByRole('searchbox').pressSequentially('777', { delay: 100 });
-        await page.getByText('/kind/7777/*?page').first().waitFor();
+        await page.getByText('/route/7777/*?page').first().waitFor();
     });
-    context.diagnostic(`${KINDS} kinds, filtered: ${filtered}`);
+    context.diagnostic(`${ROUTES} routes, filtered: ${filtered}`);
     assert.deepEqual(faults, []);
 });
 

@@ -10,7 +10,7 @@
 //!
 //! | what | bound | beyond it |
 //! |---|---|---|
-//! | templates of URLs | 256 ([`bywash_discover::Kinds`]) | one template for all others |
+//! | templates of URLs | 256 ([`bywash_discover::Routes`]) | one template for all others |
 //! | open sessions | [`MOST_SESSIONS`] | the longest idle one is ended, and counted |
 //! | first lines, held until eight agree on the time | 64 | the first line with which most agree |
 //! | minutes of load | [`MOST_MINUTES`] | counted, but ignored for the peak |
@@ -20,7 +20,7 @@
 //! # Modules
 //!
 //! - `summary` receives requests, and `clock` checks their times.
-//! - `kinds` maps a request to its template, and `tally` counts the requests of one.
+//! - `routes` maps a request to its template, and `tally` counts the requests of one.
 //! - `visitors`, `sessions` and `graph` reconstruct visitors, their sessions and their transitions.
 //! - `minutes` is load over time, and `patience` how long clients wait.
 //! - `hosts` counts the hosts for which requests were made.
@@ -37,7 +37,6 @@ mod file;
 mod graph;
 mod groups;
 mod hosts;
-mod kinds;
 mod limit;
 mod load;
 mod minutes;
@@ -47,6 +46,7 @@ mod patterns;
 mod reasons;
 mod request;
 mod role;
+mod routes;
 mod sessions;
 mod summary;
 mod tally;

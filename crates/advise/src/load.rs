@@ -11,7 +11,7 @@ use bywash_discover::{Column, Discovery, Evidence, Resource, Settings};
 use bywash_units::{Span, Time};
 use serde::Serialize;
 
-use crate::kinds::page;
+use crate::routes::page;
 
 /// A recorded resource.
 #[derive(Clone, Debug, PartialEq)]

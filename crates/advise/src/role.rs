@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-/// The purpose of a kind of request. Proposed classes are named by these words, never by text from
+/// The purpose of a route. Proposed classes are named by these words, never by text from
 /// a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]

@@ -1,4 +1,4 @@
-//! `/v1/elephants` and `/v1/kinds`: which requests cause the load, and operators' decisions about
+//! `/v1/elephants` and `/v1/routes`: which requests cause the load, and operators' decisions about
 //! them.
 
 use bywash_control::{Change, Effect, Entry, Gauge, Grants, Lot, OneClient};
@@ -68,7 +68,7 @@ pub struct Elephant {
     pub waiting: Option<u32>,
     /// The number of requests that run under the rule in force.
     pub running: Option<u32>,
-    /// Other kinds of requests that the pattern matches as well; a rule does not apply to them.
+    /// Other routes that the pattern matches as well; a rule does not apply to them.
     /// Only in responses about a single elephant.
     pub within: Option<Vec<String>>,
     /// A remark about the decision. Only in the response to a decision.
@@ -139,7 +139,7 @@ pub struct Use {
     /// The fraction of the capacity that was used, by window.
     pub used: Vec<f64>,
     /// The same for each elephant of this resource, the largest first.
-    pub kinds: Vec<KindUse>,
+    pub routes: Vec<RouteUse>,
     /// The remaining use, by window: all other requests, the resource's own use, and use without an
     /// explanation. It may be negative.
     pub residual: Vec<f64>,
@@ -147,7 +147,7 @@ pub struct Use {
 
 /// The use of a resource by one elephant.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct KindUse {
+pub struct RouteUse {
     /// The elephant's number.
     pub number: u32,
     /// The pattern that its requests match.
@@ -167,7 +167,7 @@ pub struct Evidence {
     pub step_s: f64,
     /// The end of each window, in milliseconds since 1970.
     pub at_ms: Vec<u64>,
-    /// The number of requests of this kind that were worked on, per second.
+    /// The number of requests of this route that were worked on, per second.
     pub requests_per_s: Vec<f64>,
     /// The fraction of the resource's capacity that was used.
     pub used: Vec<f64>,
@@ -194,7 +194,7 @@ pub struct Answers {
     pub ants: Vec<Lot>,
 }
 
-/// Asks for a kind by its name, whether or not it was found to use much.
+/// Asks for a route by its name, whether or not it was found to use much.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ask {
@@ -203,22 +203,22 @@ pub struct Ask {
     pub by: Option<String>,
     /// The reason.
     pub why: String,
-    /// The name of the kind, as `/v1/kinds` shows it.
+    /// The name of the route, as `/v1/routes` shows it.
     pub pattern: String,
 }
 
-/// The kinds of requests that are distinguished.
+/// The routes that are distinguished.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Kinds {
-    /// The kinds, the heaviest first.
-    pub kinds: Vec<Kind>,
+pub struct Routes {
+    /// The routes, the heaviest first.
+    pub routes: Vec<Route>,
     /// All other requests together.
-    pub others: Kind,
+    pub others: Route,
 }
 
-/// The recent load of one kind of request. Older requests count less.
+/// The recent load of one route. Older requests count less.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Kind {
+pub struct Route {
     /// The pattern that its requests match; empty for all other requests.
     pub pattern: String,
     /// The number of requests per second.

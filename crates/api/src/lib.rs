@@ -16,32 +16,32 @@
 //!
 //! # Modules
 //!
-//! `routes` is the table of all operations; `openapi` generates the document from it. `reason` lists
-//! the reasons of decisions for the document. Each of the other modules has the data types of one
-//! subject.
+//! `endpoints` is the table of all operations; `openapi` generates the document from it. `reason`
+//! lists the reasons of decisions for the document. Each of the other modules has the data types of
+//! one subject.
 #![forbid(unsafe_code)]
 
 mod elephants;
+mod endpoints;
 mod lab;
 mod openapi;
 mod policy;
 mod problem;
 mod reason;
 mod requests;
-mod routes;
 mod sessions;
 mod status;
 
 pub use elephants::{
-    Answers, Ask, Decision, Elephant, Elephants, Evidence, Kind, KindUse, Kinds, Lanes, Looked,
-    Preview, Previewed, Use,
+    Answers, Ask, Decision, Elephant, Elephants, Evidence, Lanes, Looked, Preview, Previewed,
+    Route, RouteUse, Routes, Use,
 };
+pub use endpoints::{Access, Body, Endpoint, endpoints};
 pub use lab::{LabResult, LabResults};
 pub use openapi::openapi;
 pub use policy::{Audit, ClassPolicy, Exported, Mode, Policy, SetBypass, SetClass, Undo};
 pub use problem::{Code, Problem, Proof};
 pub use requests::{Explained, Life, Request, Requests};
-pub use routes::{Access, Body, Route, routes};
 pub use sessions::{ClassLearned, Sessions, SessionsEvicted, SignalsSeen};
 pub use status::{
     ClassStatus, CookieStatus, MemoryStatus, PolicyInForce, Revisions, ServerStatus,

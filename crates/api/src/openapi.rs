@@ -4,22 +4,22 @@ use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
+use crate::endpoints::{Access, Body, Endpoint, endpoints};
 use crate::problem::Problem;
-use crate::routes::{Access, Body, Route, routes};
 use crate::status::Revisions;
 
-/// Returns the `OpenAPI` document, generated from the table of routes and the API's types.
+/// Returns the `OpenAPI` document, generated from the table of endpoints and the API's types.
 pub fn openapi() -> Value {
     let settings = SchemaSettings::draft2020_12()
         .with(|settings| settings.definitions_path = "/components/schemas".into());
     let mut schemas = settings.into_generator();
     let mut paths = Map::new();
-    for route in routes() {
-        let operation = operation(route, &mut schemas);
-        let path = paths.entry(route.path).or_insert_with(|| json!({}));
-        path[route.method.to_lowercase()] = operation;
+    for endpoint in endpoints() {
+        let operation = operation(endpoint, &mut schemas);
+        let path = paths.entry(endpoint.path).or_insert_with(|| json!({}));
+        path[endpoint.method.to_lowercase()] = operation;
     }
-    // No route has `Revisions` as its body: only the text about `/v1/events` names it.
+    // No endpoint has `Revisions` as its body: only the text about `/v1/events` names it.
     let _ = schemas.subschema_for::<Revisions>();
     json!({
         "openapi": "3.1.0",
@@ -44,20 +44,20 @@ pub fn openapi() -> Value {
     })
 }
 
-fn operation(route: &Route, schemas: &mut SchemaGenerator) -> Value {
-    let in_path = route.path.split(['{', '}']).skip(1).step_by(2).map(|name| {
+fn operation(endpoint: &Endpoint, schemas: &mut SchemaGenerator) -> Value {
+    let in_path = endpoint.path.split(['{', '}']).skip(1).step_by(2).map(|name| {
         json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } })
     });
-    let in_query = route.query.iter().map(|(name, about)| {
+    let in_query = endpoint.query.iter().map(|(name, about)| {
         json!({ "name": name, "in": "query", "description": about, "schema": { "type": "string" } })
     });
     let parameters: Vec<Value> = in_path.chain(in_query).collect();
     let mut responses = Map::new();
     responses.insert(
         "200".into(),
-        json!({ "description": "Done.", "content": content(&route.gets, schemas) }),
+        json!({ "description": "Done.", "content": content(&endpoint.gets, schemas) }),
     );
-    for status in route.problems {
+    for status in endpoint.problems {
         let problem = schemas.subschema_for::<Problem>();
         let content = json!({ "application/problem+json": { "schema": problem } });
         responses.insert(
@@ -66,27 +66,27 @@ fn operation(route: &Route, schemas: &mut SchemaGenerator) -> Value {
         );
     }
     let mut operation = json!({
-        "operationId": operation_id(route),
-        "summary": route.about,
+        "operationId": operation_id(endpoint),
+        "summary": endpoint.about,
         "parameters": parameters,
         "responses": responses,
-        "security": match route.access {
+        "security": match endpoint.access {
             Access::Anybody => json!([]),
             Access::Operator | Access::Decider => json!([{ "token": [] }]),
         },
     });
-    if let Some(sends) = &route.sends {
+    if let Some(sends) = &endpoint.sends {
         operation["requestBody"] = json!({ "required": true, "content": content(sends, schemas) });
     }
     operation
 }
 
-fn operation_id(route: &Route) -> String {
+fn operation_id(endpoint: &Endpoint) -> String {
     let words =
-        route.path.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+        endpoint.path.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let words: Vec<&str> = words.filter(|word| *word != "v1").collect();
     let words = if words.is_empty() { "console".to_owned() } else { words.join("_") };
-    format!("{}_{words}", route.method.to_lowercase())
+    format!("{}_{words}", endpoint.method.to_lowercase())
 }
 
 fn content(body: &Body, schemas: &mut SchemaGenerator) -> Value {
@@ -153,7 +153,7 @@ mod tests {
             .values()
             .flat_map(|path| path.as_object().expect("operations").values())
             .collect();
-        assert_eq!(operations.len(), routes().len());
+        assert_eq!(operations.len(), endpoints().len());
         let names: std::collections::BTreeSet<_> =
             operations.iter().map(|operation| operation["operationId"].to_string()).collect();
         assert_eq!(names.len(), operations.len());
@@ -161,10 +161,10 @@ mod tests {
 
     #[test]
     fn what_changes_something_is_a_post_for_deciders() {
-        for route in routes() {
-            let decides = route.access == Access::Decider;
-            let asks = route.path.ends_with("/preview");
-            assert_eq!(route.method == "POST", decides || asks, "{}", route.path);
+        for endpoint in endpoints() {
+            let decides = endpoint.access == Access::Decider;
+            let asks = endpoint.path.ends_with("/preview");
+            assert_eq!(endpoint.method == "POST", decides || asks, "{}", endpoint.path);
         }
     }
 }

@@ -57,7 +57,7 @@ fn ask(args: &Ask) -> Result<(), Failure> {
     let by = &operators::author(by.as_deref())?;
     let pattern = args.pattern.clone();
     let asked = bywash_api::Ask { by: Some(by.clone()), why: why.clone(), pattern };
-    print(&details(&admin_client::post(&args.which, by, "/v1/kinds/ask", &asked)?))
+    print(&details(&admin_client::post(&args.which, by, "/v1/routes/ask", &asked)?))
 }
 
 fn show(args: &Show) -> Result<(), Failure> {

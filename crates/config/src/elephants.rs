@@ -12,7 +12,7 @@ pub struct Elephants {
     pub act: Act,
     /// The half-life of observations.
     pub half_life: Span,
-    /// Patterns that are always tracked as one kind, whatever is learned.
+    /// Patterns that are always tracked as one route, whatever is learned.
     pub always_track: Vec<String>,
     /// The observed resources; without any, nothing is searched for.
     pub resources: Vec<Resource>,

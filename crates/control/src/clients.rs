@@ -1,6 +1,6 @@
-//! How much of a kind's work one client causes.
+//! How much of a route's work one client causes.
 //!
-//! The algorithm is that of Misra and Gries (1982), with eight counters per kind. A client without
+//! The algorithm is that of Misra and Gries (1982), with eight counters per route. A client without
 //! a counter takes from all of them. So a client that has more than a ninth of the work keeps a
 //! counter, which is too low by a ninth of the work at most.
 
@@ -10,9 +10,9 @@ use bywash_discover::{Column, MOST_COLUMNS};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The number of counters of a kind.
+/// The number of counters of a route.
 const COUNTED: usize = 8;
-/// The fraction of a kind's work above which a client is named.
+/// The fraction of a route's work above which a client is named.
 const MUCH: f64 = 0.1;
 
 /// A client, or rather its network.
@@ -47,7 +47,7 @@ impl Default for Counted {
 }
 
 #[derive(Clone, Debug, Default)]
-struct Kind {
+struct Route {
     counted: [Counted; COUNTED],
     /// The work of all clients.
     work: f64,
@@ -55,54 +55,54 @@ struct Kind {
     transactions: f64,
 }
 
-/// The work of each client, by kind.
+/// The work of each client, by route.
 #[derive(Clone, Debug)]
-pub(crate) struct Clients(Vec<Kind>);
+pub(crate) struct Clients(Vec<Route>);
 
 impl Default for Clients {
     fn default() -> Self {
-        Self(vec![Kind::default(); MOST_COLUMNS])
+        Self(vec![Route::default(); MOST_COLUMNS])
     }
 }
 
 impl Clients {
     /// Adds work of a client, in seconds.
     pub(crate) fn worked(&mut self, column: Column, client: Client, seconds: f64, transacts: bool) {
-        let Some(kind) = column.number().and_then(|number| self.0.get_mut(number)) else { return };
-        kind.work += seconds;
-        kind.transactions += if transacts { seconds } else { 0.0 };
+        let Some(route) = column.number().and_then(|number| self.0.get_mut(number)) else { return };
+        route.work += seconds;
+        route.transactions += if transacts { seconds } else { 0.0 };
         let is_client = |one: &&mut Counted| one.client.key == client.key && one.work > 0.0;
-        if let Some(counted) = kind.counted.iter_mut().find(is_client) {
+        if let Some(counted) = route.counted.iter_mut().find(is_client) {
             counted.work += seconds;
             return;
         }
-        let (_, least) = kind.least();
+        let (_, least) = route.least();
         if least > 0.0 {
             let taken = least.min(seconds);
-            kind.counted.iter_mut().for_each(|one| one.work -= taken);
+            route.counted.iter_mut().for_each(|one| one.work -= taken);
             if seconds > taken {
-                let (place, _) = kind.least();
-                kind.counted[place] = Counted { client, work: seconds - taken };
+                let (place, _) = route.least();
+                route.counted[place] = Counted { client, work: seconds - taken };
             }
         } else {
-            let (place, _) = kind.least();
-            kind.counted[place] = Counted { client, work: seconds };
+            let (place, _) = route.least();
+            route.counted[place] = Counted { client, work: seconds };
         }
     }
 
     /// Multiplies all earlier work by `part`.
     pub(crate) fn fade(&mut self, part: f64) {
-        for kind in &mut self.0 {
-            kind.work *= part;
-            kind.transactions *= part;
-            kind.counted.iter_mut().for_each(|one| one.work *= part);
+        for route in &mut self.0 {
+            route.work *= part;
+            route.transactions *= part;
+            route.counted.iter_mut().for_each(|one| one.work *= part);
         }
     }
 
-    /// Clears a column that another kind gets.
+    /// Clears a column that another route gets.
     pub(crate) fn forget(&mut self, column: Column) {
-        if let Some(kind) = column.number().and_then(|number| self.0.get_mut(number)) {
-            *kind = Kind::default();
+        if let Some(route) = column.number().and_then(|number| self.0.get_mut(number)) {
+            *route = Route::default();
         }
     }
 
@@ -110,19 +110,19 @@ impl Clients {
     /// in no counter may belong to the largest client, up to the amount that each counter was
     /// reduced by.
     pub(crate) fn by_one(&self, column: Column) -> f64 {
-        self.part(column, |kind| {
-            let counted: f64 = kind.counted.iter().map(|one| one.work).sum();
-            let given_away = (kind.work - counted) / (kind.counted.len() + 1) as f64;
-            kind.most().work + given_away.max(0.0)
+        self.part(column, |route| {
+            let counted: f64 = route.counted.iter().map(|one| one.work).sum();
+            let given_away = (route.work - counted) / (route.counted.len() + 1) as f64;
+            route.most().work + given_away.max(0.0)
         })
     }
 
     /// Returns the client with the most work, if it certainly caused much of it.
     pub(crate) fn one(&self, column: Column) -> Option<OneClient> {
-        let at_least = self.part(column, |kind| kind.most().work);
-        let kind = column.number().and_then(|number| self.0.get(number))?;
+        let at_least = self.part(column, |route| route.most().work);
+        let route = column.number().and_then(|number| self.0.get(number))?;
         (at_least >= MUCH).then(|| {
-            let address = match kind.most().client.network {
+            let address = match route.most().client.network {
                 IpAddr::V4(address) => address.to_string(),
                 IpAddr::V6(network) => format!("{network}/64"),
             };
@@ -132,16 +132,16 @@ impl Clients {
 
     /// Returns whether more than a hundredth of the work is transactions.
     pub(crate) fn transacts(&self, column: Column) -> bool {
-        self.part(column, |kind| kind.transactions) > 0.01
+        self.part(column, |route| route.transactions) > 0.01
     }
 
-    fn part(&self, column: Column, of: impl Fn(&Kind) -> f64) -> f64 {
-        let kind = column.number().and_then(|number| self.0.get(number));
-        kind.filter(|kind| kind.work > 0.0).map_or(0.0, |kind| of(kind) / kind.work)
+    fn part(&self, column: Column, of: impl Fn(&Route) -> f64) -> f64 {
+        let route = column.number().and_then(|number| self.0.get(number));
+        route.filter(|route| route.work > 0.0).map_or(0.0, |route| of(route) / route.work)
     }
 }
 
-impl Kind {
+impl Route {
     fn least(&self) -> (usize, f64) {
         let work = self.counted.iter().map(|one| one.work).enumerate();
         work.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0, 0.0))

@@ -1,4 +1,4 @@
-//! Counts of each kind by window: how long it held slots, and how many bytes its responses had.
+//! Counts of each route by window: how long it held slots, and how many bytes its responses had.
 //!
 //! A request is reported when it has ended, but it held its slot from its start. So its time is
 //! divided among all windows that it lasted in, up to the last [`WINDOWS`].
@@ -13,7 +13,7 @@ pub(crate) const WINDOW: Span = Span::from_secs(5);
 /// The number of windows: half an hour.
 const WINDOWS: usize = 360;
 
-/// The counts of one kind in one window.
+/// The counts of one route in one window.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Lot {
     /// The number of requests. A request that spans windows counts by fractions.
@@ -31,7 +31,7 @@ impl Lot {
     }
 }
 
-/// The kinds of a window that are not zero. Each stands once; the list is sorted.
+/// The routes of a window that are not zero. Each stands once; the list is sorted.
 type Lots = Vec<(Column, Lot)>;
 
 /// The counts of the last windows. See the module.
@@ -76,7 +76,7 @@ impl Held {
         self.first += too_many as u64;
     }
 
-    /// Moves the counts of a column to the other kinds, because its kind has lost its name.
+    /// Moves the counts of a column to the other routes, because its route has lost its name.
     pub(crate) fn forget(&mut self, column: Column) {
         for window in &mut self.windows {
             if let Ok(at) = window.binary_search_by_key(&column, |(known, _)| *known) {
@@ -87,7 +87,7 @@ impl Held {
     }
 
     /// Returns the complete windows: the end of each, its counts of `columns`, and its counts of
-    /// all kinds.
+    /// all routes.
     pub(crate) fn windows(
         &self,
         now: Time,

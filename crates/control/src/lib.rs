@@ -24,7 +24,7 @@
 //! - `text.rs`: durations and revisions as text. `time.rs`: when decisions begin and end.
 //!   `mode.rs`: the mode of a class.
 //! - `word.rs`: the author, reason and duration of a decision. `refused.rs`: why one is rejected.
-//! - `clients.rs`, `held.rs`, `tally.rs`: what each client, and each kind of request, has used.
+//! - `clients.rs`, `held.rs`, `tally.rs`: what each client, and each route, has used.
 //! - `elephant.rs`: a finding, which is the evidence. `grants.rs`: the content of a rule.
 //!   `effect.rs`: its predicted effect and its measured one.
 //! - `spent.rs`: time series of the use of resources, for charts. `recent.rs`: the last minutes,

@@ -40,7 +40,7 @@ struct Ended {
     response: Option<Span>,
 }
 
-/// Selects an elephant's requests: those of its kind, and all that its rule applied to.
+/// Selects an elephant's requests: those of its route, and all that its rule applied to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Which {
     pub(crate) column: Option<Column>,
@@ -95,7 +95,7 @@ impl Recent {
         }
     }
 
-    /// Moves the requests of a column to the other kinds, because its kind has lost its name.
+    /// Moves the requests of a column to the other routes, because its route has lost its name.
     pub(crate) fn forget(&mut self, column: Column) {
         for ended in self.ended.iter_mut().filter(|ended| ended.column == column) {
             ended.column = Column::OTHER;

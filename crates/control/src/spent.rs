@@ -1,7 +1,7 @@
-//! Time series of the use of a resource, in total and by kind, for charts.
+//! Time series of the use of a resource, in total and by route, for charts.
 //!
-//! If the resource is read, the use by a kind is its estimated cost times the requests that were
-//! worked on. If it is counted (slots, bytes of responses), the use by a kind is the count.
+//! If the resource is read, the use by a route is its estimated cost times the requests that were
+//! worked on. If it is counted (slots, bytes of responses), the use by a route is the count.
 
 use bywash_discover::{Column, Discovery, Seen};
 use bywash_units::{Span, Time};
@@ -27,11 +27,11 @@ pub struct Window {
     pub until: Time,
     /// The fraction of the capacity that was used.
     pub used: f64,
-    /// The use by each of the requested kinds.
-    pub kinds: Vec<Lot>,
+    /// The use by each of the requested routes.
+    pub routes: Vec<Lot>,
 }
 
-/// The use by one kind in a window.
+/// The use by one route in a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Lot {
     /// The number of requests that were worked on. A request that spans windows counts by
@@ -47,23 +47,23 @@ const KEPT: Span = Span::from_secs(1800);
 const READ: f64 = 0.5;
 
 impl Spent {
-    /// Returns the use of a resource that is read, given the cost of each kind.
+    /// Returns the use of a resource that is read, given the cost of each route.
     pub(crate) fn read(
         capacity: f64,
         discovery: &Discovery,
-        kinds: &[(Option<Column>, f64)],
+        routes: &[(Option<Column>, f64)],
     ) -> Self {
         let step = discovery.window().as_secs_f64();
         let share = |units: f64| units / (capacity * step);
         let window = |seen: Seen<'_>| {
-            let kind = |(column, cost): &(Option<Column>, f64)| {
+            let route = |(column, cost): &(Option<Column>, f64)| {
                 let requests = column.map_or(0.0, |column| seen.worked(column)) / seen.read;
                 Lot { requests, used: share(cost * requests) }
             };
             (seen.read >= READ).then(|| Window {
                 until: seen.until,
                 used: share(seen.used[0] / seen.read),
-                kinds: kinds.iter().map(kind).collect(),
+                routes: routes.iter().map(route).collect(),
             })
         };
         Self { capacity, step, windows: discovery.windows(KEPT).filter_map(window).collect() }
@@ -82,10 +82,10 @@ impl Spent {
             let units = if of == Resource::Bytes { lot.bytes } else { lot.held };
             Lot { requests: lot.requests, used: units / (capacity * step) }
         };
-        let windows = held.windows(now, columns).into_iter().map(|(until, kinds, all)| Window {
+        let windows = held.windows(now, columns).into_iter().map(|(until, routes, all)| Window {
             until,
             used: lot(all).used,
-            kinds: kinds.into_iter().map(lot).collect(),
+            routes: routes.into_iter().map(lot).collect(),
         });
         Self { capacity, step, windows: windows.collect() }
     }

@@ -1,9 +1,9 @@
-//! Sums that need no estimate: how long each kind holds slots, and how many bytes its responses
+//! Sums that need no estimate: how long each route holds slots, and how many bytes its responses
 //! have.
 
 use bywash_discover::{Column, MOST_COLUMNS};
 
-/// The sums of one kind. Older requests count less.
+/// The sums of one route. Older requests count less.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sum {
     pub(crate) requests: f64,
@@ -12,10 +12,10 @@ pub(crate) struct Sum {
     pub(crate) bytes: f64,
 }
 
-/// The sums of all kinds. See the module.
+/// The sums of all routes. See the module.
 #[derive(Clone, Debug)]
 pub(crate) struct Tally {
-    kinds: Vec<Sum>,
+    routes: Vec<Sum>,
     all: Sum,
     /// The seconds that the sums cover; older ones count less.
     seconds: f64,
@@ -23,8 +23,8 @@ pub(crate) struct Tally {
 
 impl Default for Tally {
     fn default() -> Self {
-        let kinds = vec![Sum::default(); MOST_COLUMNS];
-        Self { kinds, all: Sum::default(), seconds: 0.0 }
+        let routes = vec![Sum::default(); MOST_COLUMNS];
+        Self { routes, all: Sum::default(), seconds: 0.0 }
     }
 }
 
@@ -52,8 +52,8 @@ impl Sum {
 impl Tally {
     pub(crate) fn request(&mut self, column: Column, held: f64, bytes: f64) {
         self.all.add(held, bytes);
-        if let Some(kind) = column.number().and_then(|number| self.kinds.get_mut(number)) {
-            kind.add(held, bytes);
+        if let Some(route) = column.number().and_then(|number| self.routes.get_mut(number)) {
+            route.add(held, bytes);
         }
     }
 
@@ -64,26 +64,26 @@ impl Tally {
     pub(crate) fn fade(&mut self, part: f64) {
         self.seconds *= part;
         self.all.fade(part);
-        self.kinds.iter_mut().for_each(|kind| kind.fade(part));
+        self.routes.iter_mut().for_each(|route| route.fade(part));
     }
 
     pub(crate) fn forget(&mut self, column: Column) {
-        if let Some(kind) = column.number().and_then(|number| self.kinds.get_mut(number)) {
-            *kind = Sum::default();
+        if let Some(route) = column.number().and_then(|number| self.routes.get_mut(number)) {
+            *route = Sum::default();
         }
     }
 
-    /// Returns the sums of each kind that had requests.
-    pub(crate) fn kinds(&self) -> impl Iterator<Item = (Column, Sum)> + '_ {
-        let kinds = self.kinds.iter().enumerate();
-        let asked = kinds.filter(|(_, sum)| sum.requests > 0.0);
+    /// Returns the sums of each route that had requests.
+    pub(crate) fn routes(&self) -> impl Iterator<Item = (Column, Sum)> + '_ {
+        let routes = self.routes.iter().enumerate();
+        let asked = routes.filter(|(_, sum)| sum.requests > 0.0);
         asked.filter_map(|(number, sum)| Some((Column::new(number)?, *sum)))
     }
 
-    /// Returns how long one request of this kind lasts, on average, in seconds.
+    /// Returns how long one request of this route lasts, on average, in seconds.
     pub(crate) fn lasts(&self, column: Column) -> f64 {
-        let kind = column.number().and_then(|number| self.kinds.get(number));
-        kind.map_or(0.0, |sum| if sum.requests > 0.0 { sum.held / sum.requests } else { 0.0 })
+        let route = column.number().and_then(|number| self.routes.get(number));
+        route.map_or(0.0, |sum| if sum.requests > 0.0 { sum.held / sum.requests } else { 0.0 })
     }
 
     pub(crate) const fn all(&self) -> Sum {

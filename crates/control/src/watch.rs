@@ -1,7 +1,7 @@
 //! Receives requests and the use of resources, and reports which requests are elephants, by name.
 //!
-//! This module combines the parts of `discover`: templates give each request the name of its kind,
-//! some kinds have a column, and costs are estimated for columns. Next to them are the sums that
+//! This module combines the parts of `discover`: templates give each request the name of its route,
+//! some routes have a column, and costs are estimated for columns. Next to them are the sums that
 //! need no estimate (`tally`), the clients that cause the work (`clients`), and the last minutes
 //! request by request (`recent`).
 //!
@@ -9,7 +9,7 @@
 //! times are of one clock, which need not show the present.
 
 use bywash_discover::template::{Asked, Templates};
-use bywash_discover::{Column, Discovery, Evidence, Finding, Kinds, Resource, Settings};
+use bywash_discover::{Column, Discovery, Evidence, Finding, Resource, Routes, Settings};
 use bywash_engine::classify::Pattern;
 use bywash_units::{Span, Time};
 
@@ -58,7 +58,7 @@ pub struct Seen<'t> {
     pub is_good: bool,
 }
 
-/// The load of one kind of request, as far as it needs no estimate. Older requests count less.
+/// The load of one route, as far as it needs no estimate. Older requests count less.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Part {
     /// The pattern that its requests match; empty for all other requests.
@@ -101,10 +101,10 @@ pub const BYTES: &str = "bytes";
 const SLOTS_OF: (&str, ConsistsOf) = (SLOTS, ConsistsOf::Slots);
 const HELD: fn(Sum) -> f64 = |sum| sum.held;
 
-/// The number of other kinds that a rule can exempt. A request under the rule is matched against
+/// The number of other routes that a rule can exempt. A request under the rule is matched against
 /// each of them.
 pub const MOST_EXEMPT: usize = 64;
-/// Kinds that have not been requested for this long are rarely requested.
+/// Routes that have not been requested for this long are rarely requested.
 const SETTLED: Span = Span::from_secs(900);
 /// How often columns are reassigned, and older requests lose weight.
 const WEIGHED: Span = Span::from_secs(60);
@@ -112,11 +112,11 @@ const WEIGHED: Span = Span::from_secs(60);
 const SOME: Span = Span::from_secs(60);
 /// A resource that has not been read for this long says nothing about the present.
 const STALE: Span = Span::from_secs(120);
-/// The fraction of the capacity that a kind must use to be an elephant, for a resource that is
-/// counted. One kind may account for half of the use, which does no harm while capacity is left.
+/// The fraction of the capacity that a route must use to be an elephant, for a resource that is
+/// counted. One route may account for half of the use, which does no harm while capacity is left.
 const MUCH: f64 = 0.2;
 
-/// The evidence about all kinds of requests. See the module.
+/// The evidence about all routes. See the module.
 #[derive(Clone, Debug)]
 pub struct Watch {
     /// The watched resources. Each has a discovery of its own, so a resource that cannot be read
@@ -126,7 +126,7 @@ pub struct Watch {
     templates: Templates,
     /// The version of the templates when columns were last named.
     version: u64,
-    kinds: Kinds<String>,
+    routes: Routes<String>,
     clients: Clients,
     tally: Tally,
     held: Held,
@@ -138,7 +138,7 @@ pub struct Watch {
 
 impl Watch {
     /// Creates a watch of these resources. Requests that match a pattern of `always_track` are one
-    /// kind.
+    /// route.
     pub fn new(always_track: Vec<Pattern>, resources: Vec<Watched>, half_life: Span) -> Self {
         let discovery = |watched: Watched| {
             let resource = Resource { capacity: watched.capacity, idle: watched.idle };
@@ -150,7 +150,7 @@ impl Watch {
             half_life,
             templates: Templates::new(always_track),
             version: 0,
-            kinds: Kinds::default(),
+            routes: Routes::default(),
             clients: Clients::default(),
             tally: Tally::default(),
             held: Held::default(),
@@ -173,7 +173,7 @@ impl Watch {
         if self.templates.version() != self.version {
             self.rename();
         }
-        let column = self.kinds.column(&name, took);
+        let column = self.routes.column(&name, took);
         self.recent.ended(ended, column, rule, response);
         if let Some((from, to)) = worked {
             for (_, discovery) in &mut self.resources {
@@ -185,15 +185,15 @@ impl Watch {
         }
     }
 
-    /// Forgets the kinds whose names the templates have withdrawn. Their requests join the other
-    /// kinds.
+    /// Forgets the routes whose names the templates have withdrawn. Their requests join the other
+    /// routes.
     fn rename(&mut self) {
         self.version = self.templates.version();
         for number in 0.. {
             let Some(column) = Column::new(number) else { break };
-            let Some(name) = self.kinds.name(column).cloned() else { continue };
+            let Some(name) = self.routes.name(column).cloned() else { continue };
             if self.templates.now(&name) != name {
-                self.kinds.forget(&name);
+                self.routes.forget(&name);
                 self.fold(column);
             }
         }
@@ -239,7 +239,7 @@ impl Watch {
         self.rename();
         self.clients.fade(part);
         self.tally.fade(part);
-        for column in self.kinds.weigh(part) {
+        for column in self.routes.weigh(part) {
             self.fold(column);
         }
     }
@@ -259,25 +259,25 @@ impl Watch {
     pub fn spent(
         &self,
         resource: &str,
-        kinds: &[(&str, f64)],
+        routes: &[(&str, f64)],
         slots: f64,
         bytes: Option<f64>,
     ) -> Option<Spent> {
         let column = |pattern: &str| {
-            let column = self.kinds.of(&pattern.to_owned());
+            let column = self.routes.of(&pattern.to_owned());
             column.filter(|column| *column != Column::OTHER)
         };
         let read = self.resources.iter().find(|(watched, _)| watched.name == resource);
         if let Some((watched, discovery)) = read {
-            let kinds: Vec<_> = kinds.iter().map(|(name, cost)| (column(name), *cost)).collect();
-            return Some(Spent::read(watched.capacity, discovery, &kinds));
+            let routes: Vec<_> = routes.iter().map(|(name, cost)| (column(name), *cost)).collect();
+            return Some(Spent::read(watched.capacity, discovery, &routes));
         }
         let (capacity, of) = match resource {
             SLOTS => (slots, ConsistsOf::Slots),
             BYTES => (bytes?, ConsistsOf::Bytes),
             _ => return None,
         };
-        let columns: Vec<_> = kinds.iter().map(|(name, _)| column(name)).collect();
+        let columns: Vec<_> = routes.iter().map(|(name, _)| column(name)).collect();
         let now = self.advanced.unwrap_or(Time::ZERO);
         Some(Spent::counted(capacity, of, &self.held, now, &columns))
     }
@@ -294,23 +294,23 @@ impl Watch {
         (seen, used)
     }
 
-    /// Returns all kinds that have a column, the heaviest first, and all others together.
-    pub fn kinds(&self) -> (Vec<Part>, Part) {
+    /// Returns all routes that have a column, the heaviest first, and all others together.
+    pub fn routes(&self) -> (Vec<Part>, Part) {
         let seconds = self.tally.seconds();
         let mut others = self.tally.all();
-        let mut kinds = Vec::new();
-        for (column, sum) in self.tally.kinds() {
-            let Some(pattern) = self.kinds.name(column) else { continue };
+        let mut routes = Vec::new();
+        for (column, sum) in self.tally.routes() {
+            let Some(pattern) = self.routes.name(column) else { continue };
             others.take(sum);
-            kinds.push(Part {
+            routes.push(Part {
                 by_one: self.clients.by_one(column),
                 one_client: self.clients.one(column),
                 transacts: self.clients.transacts(column),
                 ..Part::of(pattern.clone(), sum, seconds)
             });
         }
-        kinds.sort_by(|a, b| b.slots.total_cmp(&a.slots));
-        (kinds, Part::of(String::new(), others, seconds))
+        routes.sort_by(|a, b| b.slots.total_cmp(&a.slots));
+        (routes, Part::of(String::new(), others, seconds))
     }
 
     /// Returns the elephants: by resource, the largest share first; then those of counted
@@ -339,7 +339,7 @@ impl Watch {
         discovery: &Discovery,
         finding: &Finding,
     ) -> Option<Elephant> {
-        let name = |column: &Column| self.kinds.name(*column).cloned();
+        let name = |column: &Column| self.routes.name(*column).cloned();
         let correlation = discovery.correlation(finding.column, 0);
         Some(Elephant {
             pattern: name(&finding.column)?,
@@ -376,19 +376,19 @@ impl Watch {
         }
         let elephant = |(column, sum): (Column, Sum)| {
             let found = self.counted_one(column, sum, counted, capacity, of)?;
-            // A kind whose requests take no more than the average is a crowd of ants: while all
+            // A route whose requests take no more than the average is a crowd of ants: while all
             // requests wait, they all hold slots. More slots than there are can be held in mode
             // observe.
             let is_much =
                 found.cost >= all / every.requests && found.share * found.used.min(1.0) >= MUCH;
             is_much.then_some(found)
         };
-        let mut found: Vec<Elephant> = self.tally.kinds().filter_map(elephant).collect();
+        let mut found: Vec<Elephant> = self.tally.routes().filter_map(elephant).collect();
         found.sort_by(|a, b| b.share.total_cmp(&a.share));
         found
     }
 
-    /// Returns the use of a counted resource by one kind.
+    /// Returns the use of a counted resource by one route.
     fn counted_one(
         &self,
         column: Column,
@@ -400,7 +400,7 @@ impl Watch {
         let (all, seconds) = (of(self.tally.all()), self.tally.seconds());
         let cost = of(sum) / sum.requests;
         Some(Elephant {
-            pattern: self.kinds.name(column)?.clone(),
+            pattern: self.routes.name(column)?.clone(),
             twins: Vec::new(),
             resource: resource.to_owned(),
             consists_of,
@@ -419,10 +419,10 @@ impl Watch {
         })
     }
 
-    /// Returns the use of `slots` by the kind with this name, whether it is much or little.
+    /// Returns the use of `slots` by the route with this name, whether it is much or little.
     pub fn named(&self, pattern: &str, slots: f64) -> Option<Elephant> {
         let column = self.column(pattern)?;
-        let (_, sum) = self.tally.kinds().find(|(of, sum)| *of == column && sum.requests > 0.0)?;
+        let (_, sum) = self.tally.routes().find(|(of, sum)| *of == column && sum.requests > 0.0)?;
         let found = self.counted_one(column, sum, SLOTS_OF, slots, HELD)?;
         // The first moment gives no finite rates.
         [found.cost, found.share, found.used, found.rate]
@@ -431,19 +431,19 @@ impl Watch {
             .then_some(found)
     }
 
-    /// Returns for each pattern the other kinds that it matches as well: more specific ones, of
+    /// Returns for each pattern the other routes that it matches as well: more specific ones, of
     /// these the heaviest, sorted by name.
     pub fn within(&self, patterns: &[&str]) -> Vec<Vec<String>> {
         let mut known = Vec::new();
-        for name in self.kinds.by_weight() {
-            // A kind without a column may have lost its name.
-            if let (Ok(kind), true) = (name.parse::<Pattern>(), self.is_kind(name)) {
-                known.push((kind, name));
+        for name in self.routes.by_weight() {
+            // A route without a column may have lost its name.
+            if let (Ok(route), true) = (name.parse::<Pattern>(), self.is_route(name)) {
+                known.push((route, name));
             }
         }
         let within = |name: &&str| {
             let Ok(pattern) = name.parse::<Pattern>() else { return Vec::new() };
-            let within = known.iter().filter(|(kind, _)| kind.refines(&pattern));
+            let within = known.iter().filter(|(route, _)| route.refines(&pattern));
             let mut names: Vec<String> =
                 within.map(|(_, name)| (*name).clone()).take(MOST_EXEMPT).collect();
             names.sort_unstable();
@@ -452,13 +452,13 @@ impl Watch {
         patterns.iter().map(within).collect()
     }
 
-    /// Returns whether a pattern is the name of a kind at present. If it is not, requests that it
+    /// Returns whether a pattern is the name of a route at present. If it is not, requests that it
     /// matches and that have other names now may get this name later.
-    pub fn is_kind(&self, pattern: &str) -> bool {
+    pub fn is_route(&self, pattern: &str) -> bool {
         self.templates.now(pattern) == pattern
     }
 
-    /// Returns whether the watch has observed requests long enough that hardly any kind is still
+    /// Returns whether the watch has observed requests long enough that hardly any route is still
     /// unknown.
     pub fn is_settled(&self) -> bool {
         let watched = self.begun.zip(self.advanced).map(|(from, to)| to.since(from));
@@ -489,8 +489,8 @@ impl Watch {
         Which { column: self.column(&of.pattern), rule: of.number }
     }
 
-    /// Returns the column of a kind that has one.
+    /// Returns the column of a route that has one.
     fn column(&self, pattern: &str) -> Option<Column> {
-        self.kinds.of(&pattern.to_owned()).filter(|column| *column != Column::OTHER)
+        self.routes.of(&pattern.to_owned()).filter(|column| *column != Column::OTHER)
     }
 }

@@ -1,14 +1,14 @@
-//! Numbers for the kinds of requests.
+//! Numbers for the routes.
 
-/// The number of kinds that are distinguished; all others are [`Column::OTHER`].
+/// The number of routes that are distinguished; all others are [`Column::OTHER`].
 pub const MOST_COLUMNS: usize = 256;
 
-/// A kind of request.
+/// A route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Column(u16);
 
 impl Column {
-    /// All kinds without a column of their own.
+    /// All routes without a column of their own.
     pub const OTHER: Self = Self(0);
 
     /// Returns column `number`, counted from 0; `None` beyond [`MOST_COLUMNS`].

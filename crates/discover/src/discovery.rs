@@ -40,16 +40,16 @@ pub struct Seen<'d> {
 }
 
 impl Seen<'_> {
-    /// Returns the number of requests of a kind that were worked on. A request that spans windows
+    /// Returns the number of requests of a route that were worked on. A request that spans windows
     /// counts by fractions.
     pub fn worked(&self, column: Column) -> f64 {
-        let kinds = self.work.all();
-        let at = kinds.binary_search_by_key(&column, |(known, _)| *known);
-        at.map_or(0.0, |at| kinds[at].1[Spread::Whole as usize])
+        let routes = self.work.all();
+        let at = routes.binary_search_by_key(&column, |(known, _)| *known);
+        at.map_or(0.0, |at| routes[at].1[Spread::Whole as usize])
     }
 }
 
-/// The evidence about all kinds, and the estimates from it. See the [crate].
+/// The evidence about all routes, and the estimates from it. See the [crate].
 #[derive(Clone, Debug)]
 pub struct Discovery {
     settings: Settings,
@@ -136,7 +136,7 @@ impl Discovery {
         }
     }
 
-    /// Adds the evidence of a kind to that of all others, because the kind is no longer
+    /// Adds the evidence of a route to that of all others, because the route is no longer
     /// distinguished.
     pub fn fold(&mut self, column: Column) {
         self.rows.fold(column);
@@ -181,7 +181,7 @@ impl Discovery {
         })
     }
 
-    /// Returns the paper's statistic for a kind and a resource; `None` if either did not vary.
+    /// Returns the paper's statistic for a route and a resource; `None` if either did not vary.
     pub fn correlation(&self, column: Column, resource: usize) -> Option<Correlation> {
         Correlation::of(self.sums.correlation(column, resource)?, self.sums.windows())
     }

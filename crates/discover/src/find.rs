@@ -1,4 +1,4 @@
-//! The first stage: the few kinds that may be elephants.
+//! The first stage: the few routes that may be elephants.
 
 use alloc::vec::Vec;
 
@@ -9,12 +9,12 @@ use crate::sums::{ALL, Sums};
 
 /// The largest number of candidates.
 const MOST: usize = 8;
-/// The share of the use below which a kind is not a candidate.
+/// The share of the use below which a route is not a candidate.
 const LEAST: f64 = 0.005;
-/// The correlation of two kinds' work from which they cannot be distinguished.
+/// The correlation of two routes' work from which they cannot be distinguished.
 const TWINS: f64 = 0.95;
 
-/// A kind, and the kinds that always occur together with it.
+/// A route, and the routes that always occur together with it.
 #[derive(Clone, Debug)]
 pub(crate) struct Candidate {
     pub(crate) column: Column,
@@ -23,7 +23,7 @@ pub(crate) struct Candidate {
     pub(crate) share: f64,
 }
 
-/// Returns the kinds that have been worked on.
+/// Returns the routes that have been worked on.
 pub(crate) fn seen(sums: &Sums) -> Vec<Column> {
     (0..ALL).map(Column::of_index).filter(|column| sums.work(*column) > 0.0).collect()
 }

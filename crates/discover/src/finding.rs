@@ -16,7 +16,7 @@ use crate::sums::Sums;
 /// The time of observation below which all findings are provisional.
 const ENOUGH: Span = Span::from_secs(15 * 60);
 /// The windows with which candidates are chosen, and with which they are tested in addition to
-/// short windows. If requests are not brief, short windows alone would also name kinds that arrive
+/// short windows. If requests are not brief, short windows alone would also name routes that arrive
 /// in the same second as an elephant.
 const TEST: Length = Length::Coarse(1);
 /// The lengths of windows that prices are computed for after the short ones, in coarse windows. A
@@ -24,7 +24,7 @@ const TEST: Length = Length::Coarse(1);
 const LENGTHS: [u64; 6] = [1, 2, 4, 6, 12, 24];
 /// The number of windows below which nothing is certain.
 const WINDOWS: u64 = 60;
-/// The share of the use above which a kind is an elephant.
+/// The share of the use above which a route is an elephant.
 const ELEPHANT: f64 = 0.05;
 /// The correlation from which coarse windows cannot distinguish two candidates, although short
 /// windows did.
@@ -50,10 +50,10 @@ pub enum Evidence {
 pub struct Finding {
     /// The index of the resource in [`Settings::resources`].
     pub resource: usize,
-    /// The kind of request.
+    /// The route.
     pub column: Column,
-    /// Kinds that always occur together with this one. Any of them may cause the load, and the cost
-    /// is that of all together.
+    /// Routes that always occur together with this one. Any of them may cause the load, and the
+    /// cost is that of all together.
     pub twins: Vec<Column>,
     /// The cost of one request, in seconds of the resource.
     pub cost: f64,
@@ -139,10 +139,10 @@ impl Case<'_> {
         Windows::new(&windows, &of.candidates, of.spread, of.resource, idle)
     }
 
-    /// Returns the candidates with the spread that concentrates the use on the fewest kinds. With
-    /// the wrong spread, an elephant's work is smeared over the kinds that its visitors request
+    /// Returns the candidates with the spread that concentrates the use on the fewest routes. With
+    /// the wrong spread, an elephant's work is smeared over the routes that its visitors request
     /// before and after it. (The residual of the fit does not tell: a resource that is never idle
-    /// is explained best by a kind that never varies.)
+    /// is explained best by a route that never varies.)
     fn suspects(&self, resource: usize) -> Suspects {
         let with = |spread| {
             let candidates = find(self.sums, spread, resource);

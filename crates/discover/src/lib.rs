@@ -2,14 +2,14 @@
 //!
 //! Two things are visible from outside an application: when each request was worked on, from start
 //! to end, and how much of a resource (a processor, a disk, connections) was used meanwhile.
-//! [`Discovery`] receives both and estimates the cost of a request of each kind, the certainty of
-//! that estimate, and which few kinds are elephants. It is pure: times are arguments, it reads
+//! [`Discovery`] receives both and estimates the cost of a request of each route, the certainty of
+//! that estimate, and which few routes are elephants. It is pure: times are arguments, it reads
 //! nothing, and it uses no randomness.
 //!
 //! # The model
 //!
 //! Time is divided into windows of one step (a second). Window *t* has a row of weights *x(t, j)*:
-//! for each request of kind *j* the fraction of its time span that lies in the window, so that a
+//! for each request of route *j* the fraction of its time span that lies in the window, so that a
 //! request has weight one in total. With costs *c(j)* ≥ 0 in seconds of the resource, and the use
 //! *y(t)* beyond the idle use,
 //!
@@ -21,24 +21,24 @@
 //!   quiet hour or set by the operator.
 //! - **Time spans, not arrivals.** A picture that each search loads a moment later arrives in the
 //!   same second as the search, but has a time span of its own.
-//! - **Find, then price.** [`find`](mod@find) fits all kinds at once over decayed sums of short
+//! - **Find, then price.** [`find`](mod@find) fits all routes at once over decayed sums of short
 //!   windows, and names at most eight candidates. Short windows are good for finding and bad for
 //!   pricing: it is unknown when within its span a request computes, which makes costs too low.
-//!   [`price`](mod@price) fits the candidates and one kind for all others again. Its windows are
+//!   [`price`](mod@price) fits the candidates and one route for all others again. Its windows are
 //!   long compared with a request, each is freed of the error that the preceding windows predict,
-//!   and the standard errors are those of Newey and West. Over all kinds and all resources, at most
-//!   one in a hundred reported elephants is expected to be false (Benjamini and Hochberg).
-//! - **Twins.** Kinds that always occur together cannot be distinguished by any method. They are
+//!   and the standard errors are those of Newey and West. Over all routes and all resources, at
+//!   most one in a hundred reported elephants is expected to be false (Benjamini and Hochberg).
+//! - **Twins.** Routes that always occur together cannot be distinguished by any method. They are
 //!   one [`Finding`].
 //!
 //! The statistic of the paper, Pearson's coefficient of requests per second and use per second, is
 //! in [`correlation`](mod@correlation): to reproduce the paper's table, and to be shown for
-//! comparison. It calls every kind that occurs together with the elephants an elephant, and all
-//! kinds when the whole load varies.
+//! comparison. It calls every route that occurs together with the elephants an elephant, and all
+//! routes when the whole load varies.
 //!
 //! # Modules
 //!
-//! - [`template`] gives each request its kind, within bounds; `kinds` selects the kinds that are
+//! - [`template`] gives each request its route, within bounds; `routes` selects the routes that are
 //!   distinguished.
 //! - `rows` spreads requests over windows; `sums` and `ring` store the windows; `nnls` solves the
 //!   least-squares problem.
@@ -54,10 +54,10 @@ mod discovery;
 mod false_discovery;
 mod find;
 mod finding;
-mod kinds;
 mod nnls;
 mod price;
 mod ring;
+mod routes;
 mod rows;
 mod settings;
 mod sums;
@@ -67,6 +67,6 @@ pub use columns::{Column, MOST_COLUMNS};
 pub use correlation::Correlation;
 pub use discovery::{Discovery, Seen};
 pub use finding::{Evidence, Finding};
-pub use kinds::{Kinds, MOST_KNOWN};
+pub use routes::{MOST_KNOWN, Routes};
 pub use rows::Spread;
 pub use settings::{Resource, Settings};

@@ -13,7 +13,7 @@ use crate::sums::ALL;
 
 /// The windows to fit: the use of a resource in each beyond its idle use, and the work in it.
 pub(crate) struct Windows {
-    /// A column for each candidate, and one for all kinds that are neither candidates nor twins of
+    /// A column for each candidate, and one for all routes that are neither candidates nor twins of
     /// one.
     design: DMatrix<f64>,
     used: DVector<f64>,

@@ -1,4 +1,4 @@
-//! Rows of work: how much of each kind was worked on in each window.
+//! Rows of work: how much of each route was worked on in each window.
 //!
 //! A request is reported when it has ended, but belongs to all windows since its start. So windows
 //! stay open for a while, and are closed in order.
@@ -31,20 +31,20 @@ impl Spread {
 /// A request's weight in a window, by [`Spread`].
 pub(crate) type Weight = [f64; Spread::ALL.len()];
 
-/// Weights by kind. Each kind stands once; the list is sorted.
+/// Weights by route. Each route stands once; the list is sorted.
 #[derive(Clone, Debug)]
-pub(crate) struct ByKind<const N: usize>(Vec<(Column, [f64; N])>);
+pub(crate) struct ByRoute<const N: usize>(Vec<(Column, [f64; N])>);
 
 /// The work in a window.
-pub(crate) type Work = ByKind<{ Spread::ALL.len() }>;
+pub(crate) type Work = ByRoute<{ Spread::ALL.len() }>;
 
-impl<const N: usize> Default for ByKind<N> {
+impl<const N: usize> Default for ByRoute<N> {
     fn default() -> Self {
         Self(Vec::new())
     }
 }
 
-impl<const N: usize> ByKind<N> {
+impl<const N: usize> ByRoute<N> {
     fn put(&mut self, column: Column, weight: [f64; N]) {
         match self.0.binary_search_by_key(&column, |(known, _)| *known) {
             Ok(at) => self.0[at].1.iter_mut().zip(weight).for_each(|(sum, more)| *sum += more),
@@ -60,7 +60,7 @@ impl<const N: usize> ByKind<N> {
         &self.0
     }
 
-    /// Adds the weight of a kind to that of all others.
+    /// Adds the weight of a route to that of all others.
     pub(crate) fn fold(&mut self, column: Column) {
         if let Ok(at) = self.0.binary_search_by_key(&column, |(known, _)| *known) {
             let (_, weight) = self.0.remove(at);
@@ -69,12 +69,12 @@ impl<const N: usize> ByKind<N> {
     }
 }
 
-/// The work in one window. Only few of the kinds have any.
+/// The work in one window. Only few of the routes have any.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Row {
     pub(crate) work: Work,
     /// The number of requests that began.
-    pub(crate) begun: ByKind<1>,
+    pub(crate) begun: ByRoute<1>,
 }
 
 impl Row {

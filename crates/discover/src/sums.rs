@@ -124,7 +124,7 @@ impl Sums {
         self.used.iter_mut().chain(&mut self.begun).flatten().for_each(|sum| *sum *= by);
     }
 
-    /// Adds the sums of a kind to those of all others.
+    /// Adds the sums of a route to those of all others.
     pub(crate) fn fold(&mut self, column: Column) {
         let (from, to) = (column.index(), Column::OTHER.index());
         if from == to {
@@ -146,7 +146,7 @@ impl Sums {
         for sums in &mut self.begun_cross {
             sums[to] += core::mem::take(&mut sums[from]);
         }
-        // It is unknown how often both kinds began in the same window, so the paper's statistic is
+        // It is unknown how often both routes began in the same window, so the paper's statistic is
         // approximate for all others.
         let [count, squares] = core::mem::take(&mut self.begun[from]);
         self.begun[to][0] += count;
@@ -163,7 +163,7 @@ impl Sums {
         self.cross[resource][j.index()][spread as usize]
     }
 
-    /// Returns the number of requests of this kind, in windows of the present weight.
+    /// Returns the number of requests of this route, in windows of the present weight.
     pub(crate) fn work(&self, column: Column) -> f64 {
         self.work[column.index()][Spread::Whole as usize] / self.weight
     }
@@ -173,7 +173,7 @@ impl Sums {
         self.used[resource][0] / self.weight
     }
 
-    /// Returns Pearson's coefficient of two kinds' work.
+    /// Returns Pearson's coefficient of two routes' work.
     pub(crate) fn alike(&self, j: Column, k: Column) -> f64 {
         let at = |j, k| self.products(Spread::Whole, j, k) / self.count;
         let mean = |j: Column| self.work[j.index()][Spread::Whole as usize] / self.count;

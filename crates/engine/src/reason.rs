@@ -11,7 +11,7 @@ pub enum Reason {
     /// The slot belonged to the floor share. It went to the class that had waited longest, or to a
     /// request under a rule.
     FloorShare,
-    /// A rule lets requests of this kind run only when no other request waits, and none did.
+    /// A rule lets requests of this route run only when no other request waits, and none did.
     AfterOthers,
     /// The queue was full and no worse request waited in it.
     QueueFull,
@@ -26,7 +26,7 @@ pub enum Reason {
     WaitedTooLong,
     /// The request waited, and a new configuration left no place for it in the queue.
     Reconfigured,
-    /// A rule limits requests of this kind, and the request would have had to wait too long.
+    /// A rule limits requests of this route, and the request would have had to wait too long.
     Throttled,
     /// The client closed the connection.
     ClientLeft,
@@ -95,7 +95,7 @@ impl Reason {
                  rule gets a floor share."
             }
             Self::AfterOthers => {
-                "A rule lets requests of its kind run only while no other request waits, and none \
+                "A rule lets requests of its route run only while no other request waits, and none \
                  did."
             }
             Self::QueueFull => "The queue was full, and no worse request waited in it.",
@@ -116,7 +116,7 @@ impl Reason {
             Self::WaitedTooLong => "It had waited for the longest time that a request may wait.",
             Self::Reconfigured => "A new configuration left no place for it in the queue.",
             Self::Throttled => {
-                "An approved rule limits requests of its kind, and it would have had to wait \
+                "An approved rule limits requests of its route, and it would have had to wait \
                  longer than the rule allows."
             }
             Self::ClientLeft => "Its client closed the connection.",

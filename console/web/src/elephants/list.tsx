@@ -3,7 +3,7 @@ import { gatewayNow } from '../live';
 import { visible } from '../visible';
 import { percent, perSecond } from '../format';
 import { href } from '../route';
-import type { Elephant, Kind } from '../shapes';
+import type { Elephant, Route } from '../shapes';
 import { type Column, Table } from '../table';
 import { Interval } from './interval';
 import { amount, intervalText, isCounted, kindOf, names, ofCapacity, stateText, stateWord } from './words';
@@ -21,10 +21,10 @@ export function List({
         ? 'None: bywash does not search for elephants, because the configuration names no resource.'
         : seen < 120
           ? 'None yet. bywash finds an elephant of slots or bytes within seconds, and one of a measured resource within minutes.'
-          : 'None: no kind of request causes much of the load.';
+          : 'None: no route causes much of the load.';
     return (
         <Table
-            caption="Kinds of requests that use much of a resource; older requests count less"
+            caption="Routes that use much of a resource; older requests count less"
             columns={columns(elephants)}
             rows={elephants}
             keyOf={one => one.number}
@@ -114,7 +114,7 @@ export const Names = ({ of }: { of: Elephant }) => {
 };
 
 /** The fraction of one client, and its address if that is much. */
-export const ByOne = ({ of }: { of: Pick<Kind, 'by_one' | 'one_client'> }) => (
+export const ByOne = ({ of }: { of: Pick<Route, 'by_one' | 'one_client'> }) => (
     <>
         {percent(of.by_one)}
         {of.one_client && <small> {of.one_client.address}</small>}

@@ -63,24 +63,24 @@ export function UseOf({
 
 function drawn(use: Use): { times: number[]; series: Series[]; note: string | undefined } {
     const { from, jump } = axis(use.at_ms);
-    const kinds = use.kinds.slice(0, LOOKS.length).map((kind, at): Series => {
+    const routes = use.routes.slice(0, LOOKS.length).map((route, at): Series => {
         const [pattern, colour, symbol] = LOOKS[at]!;
         return {
-            name: `${kind.number}: ${visible(kind.pattern)}`,
+            name: `${route.number}: ${visible(route.pattern)}`,
             symbol,
             colour,
             pattern,
-            values: kind.used.slice(from),
+            values: route.used.slice(from),
         };
     });
-    const others = use.kinds.slice(LOOKS.length);
+    const others = use.routes.slice(LOOKS.length);
     const rest = use.residual
         .slice(from)
-        .map((left, at) => left + others.reduce((sum, kind) => sum + (kind.used[from + at] ?? 0), 0));
+        .map((left, at) => left + others.reduce((sum, route) => sum + (route.used[from + at] ?? 0), 0));
     return {
         times: use.at_ms.slice(from).map(ms => ms / 1000),
         series: [
-            ...kinds,
+            ...routes,
             {
                 name: COUNTED.includes(use.resource) ? 'all others' : 'not explained',
                 symbol: '▒',

@@ -2,7 +2,7 @@
 // were found, and all routes.
 import { useDocument } from '../document';
 import { Detail } from '../elephants/detail';
-import { Kinds } from '../elephants/kinds';
+import { Routes } from '../elephants/routes';
 import { List } from '../elephants/list';
 import { UseOf } from '../elephants/use-of';
 import { count, lasting } from '../format';
@@ -16,20 +16,20 @@ import { use } from '../signal';
 import { Resources } from '../elephants/resources';
 
 export function Elephants({ route, elephants }: Seen) {
-    const isKinds = route.query.tab === 'kinds';
+    const isRoutes = route.query.tab === 'routes';
     const tabs = (
         <Choice
             label="List"
-            at={isKinds ? 'All routes' : 'Elephants'}
+            at={isRoutes ? 'All routes' : 'Elephants'}
             of={['Elephants', 'All routes'] as const}
-            to={name => href('elephants', undefined, name === 'All routes' ? { tab: 'kinds' } : {})}
+            to={name => href('elephants', undefined, name === 'All routes' ? { tab: 'routes' } : {})}
         />
     );
     if (route.of !== undefined) return <Detail key={route.of} number={route.of} others={elephants?.elephants ?? []} />;
-    if (isKinds)
+    if (isRoutes)
         return (
-            <Page question="What should I throttle?" json={['/v1/kinds']} tools={tabs}>
-                <Kinds />
+            <Page question="What should I throttle?" json={['/v1/routes']} tools={tabs}>
+                <Routes />
             </Page>
         );
     return <All resource={route.query.resource} tabs={tabs} />;
@@ -56,10 +56,10 @@ function All({ resource, tabs }: { resource: string | undefined; tabs: preact.JS
                         }
                     >
                         <p class="note">
-                            An elephant is a kind of request that causes much of the load. A rule lets only a few of
-                            them run at once, and other requests go first. Click an elephant to see what a rule would
-                            do. No rule begins without an operator&rsquo;s approval, unless <code>elephants.act</code>{' '}
-                            is <code>auto</code>.
+                            An elephant is a route that causes much of the load. A rule lets only a few of them run
+                            at once, and other requests go first. Click an elephant to see what a rule would do. No rule
+                            begins without an operator&rsquo;s approval, unless <code>elephants.act</code> is{' '}
+                            <code>auto</code>.
                         </p>
                         <List elephants={value.elephants} seen={value.seen_s} isLooking={value.resources.length > 0} />
                         {value.missed > 0 && (

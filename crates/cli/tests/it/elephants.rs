@@ -282,7 +282,7 @@ fn of_a_disk_nothing_is_predicted_and_of_a_line_bytes_are_proposed() {
 }
 
 #[test]
-fn a_page_that_is_a_kind_of_its_own_is_not_held_back_by_a_rule_of_those_that_are_none() {
+fn a_page_that_is_a_route_of_its_own_is_not_held_back_by_a_rule_of_those_that_are_none() {
     let every = Elephant { pattern: "/*".into(), ..slow() };
     let mut site = Site::where_were_found(vec![every], "[resource.all]\nread = \"host/cpu\"\n");
     let approve = ["approve", "1", "--max-concurrency", "1", "--queue", "0"];
@@ -334,7 +334,7 @@ fn who_holds_the_slots_is_counted_where_nothing_is_read() {
 }
 
 #[test]
-fn a_kind_that_nobody_found_to_be_much_is_asked_for_by_its_name_and_held_back() {
+fn a_route_that_nobody_found_to_be_much_is_asked_for_by_its_name_and_held_back() {
     let site = Site::new("[resource.workers]\nread = \"gateway/slots\"\n");
     let ask = |pattern: &str| site.elephants(&[&["ask", pattern][..], &WHO].concat());
     let end = std::time::Instant::now() + std::time::Duration::from_secs(40);
@@ -344,7 +344,7 @@ fn a_kind_that_nobody_found_to_be_much_is_asked_for_by_its_name_and_held_back() 
         if code == Some(0) {
             break text;
         }
-        let said = "no kind of request has the name `/quick`";
+        let said = "no route has the name `/quick`";
         assert!(code == Some(1) && text.contains(said), "{text}");
         assert!(std::time::Instant::now() < end, "{text}");
         std::thread::sleep(std::time::Duration::from_millis(100));

@@ -2,15 +2,16 @@
 //!
 //! A pattern matches more than its elephant: `/*` is the name of all requests without a name of
 //! their own, and it also matches `/cart`. The elephant's cost is that of its own requests, and so
-//! an operator's decision is about those alone. Other kinds that the pattern matches are exempt, as
-//! far as they are known now. In the configuration file, a pattern applies to all that it matches.
+//! an operator's decision is about those alone. Other routes that the pattern matches are exempt,
+//! as far as they are known now. In the configuration file, a pattern applies to all that it
+//! matches.
 
 use super::Book;
 use crate::entry::{Origin, State};
 use crate::watch::{MOST_EXEMPT, Watch};
 
 impl Book {
-    /// Exempts from the rules of elephants the other kinds that this watch knows. Returns whether
+    /// Exempts from the rules of elephants the other routes that this watch knows. Returns whether
     /// an exemption has changed.
     pub fn exempt(&mut self, watch: &Watch) -> bool {
         let mut rules = Vec::new();
@@ -27,10 +28,10 @@ impl Book {
         let patterns: Vec<&str> = rules.iter().map(|(pattern, _)| *pattern).collect();
         let mut has_changed = false;
         for (mut known, (pattern, exempt)) in watch.within(&patterns).into_iter().zip(rules) {
-            if !watch.is_kind(pattern) {
+            if !watch.is_route(pattern) {
                 continue;
             }
-            // After a restart most kinds are not known yet.
+            // After a restart most routes are not known yet.
             if !watch.is_settled() {
                 known.extend(exempt.iter().cloned());
                 known.sort_unstable();

@@ -221,7 +221,7 @@ fn told(watch: &mut Watch, begins: f64, seconds: u64, names: &[&str]) {
 }
 
 #[test]
-fn an_elephants_rule_leaves_alone_what_is_a_kind_of_its_own() {
+fn an_elephants_rule_leaves_alone_what_is_a_route_of_its_own() {
     let empty = || Watch::new(Vec::new(), vec![processors()], Span::from_secs(1800));
     let mut watch = empty();
     told(&mut watch, 0.0, 100, &["/cart", "/search?q=1", "/cart/old"]);
@@ -268,65 +268,65 @@ fn an_elephants_rule_leaves_alone_what_is_a_kind_of_its_own() {
 }
 
 #[test]
-fn what_was_used_is_told_window_by_window_and_by_kind() {
+fn what_was_used_is_told_window_by_window_and_by_route() {
     let watch = watched("/search?q=", 1000);
-    let kinds = [("/search?q", 0.3), ("/item/*", 0.001), ("/nothing", 1.0)];
-    let spent = watch.spent("db", &kinds, 0.0, None).unwrap();
+    let routes = [("/search?q", 0.3), ("/item/*", 0.001), ("/nothing", 1.0)];
+    let spent = watch.spent("db", &routes, 0.0, None).unwrap();
     assert!(
         (spent.step - 5.0).abs() < 1e-9 && spent.windows.len() >= 359,
         "{}",
         spent.windows.len()
     );
     for window in &spent.windows {
-        let [search, item, none] = window.kinds[..] else { panic!() };
+        let [search, item, none] = window.routes[..] else { panic!() };
         assert!((window.used - search.used - item.used).abs() < 0.04, "{window:?}");
         assert!((search.used - 0.3 * search.requests / 10.0).abs() < 1e-9, "{window:?}");
         assert!(none.requests < 1e-9 && (45.0..=55.0).contains(&item.requests), "{window:?}");
     }
     let sum = |of: fn(&Window) -> f64| spent.windows.iter().map(of).sum::<f64>();
-    let part = sum(|window| window.kinds[0].used) / sum(|window| window.used);
+    let part = sum(|window| window.routes[0].used) / sum(|window| window.used);
     assert!((part - 0.968).abs() < 0.02, "{part}");
 }
 
 #[test]
 fn slots_and_bytes_are_counted_window_by_window() {
     let watch = watched("/search?q=", 1000);
-    let kinds = [("/search?q", 0.3), ("/item/*", 0.001)];
-    let slots = watch.spent(SLOTS, &kinds, 4.0, None).unwrap();
-    let bytes = watch.spent(BYTES, &kinds, 4.0, Some(1e6)).unwrap();
+    let routes = [("/search?q", 0.3), ("/item/*", 0.001)];
+    let slots = watch.spent(SLOTS, &routes, 4.0, None).unwrap();
+    let bytes = watch.spent(BYTES, &routes, 4.0, Some(1e6)).unwrap();
     let asked = |window: &&Window| window.until <= at(1800.0);
     assert!(slots.windows.last().is_some_and(|last| last.used < 1e-9), "nobody asked any more");
     let both = slots.windows.iter().filter(asked).zip(bytes.windows.iter().filter(asked));
     for (held, sent) in both.skip(1) {
-        let of_kinds = |window: &Window| window.kinds.iter().map(|kind| kind.used).sum::<f64>();
-        assert!((held.used - of_kinds(held)).abs() < 1e-9, "all are of these kinds");
+        let of_routes = |window: &Window| window.routes.iter().map(|route| route.used).sum::<f64>();
+        assert!((held.used - of_routes(held)).abs() < 1e-9, "all are of these routes");
         assert!(
-            (held.kinds[0].used - 0.3 * held.kinds[0].requests / 20.0).abs() < 0.03,
+            (held.routes[0].used - 0.3 * held.routes[0].requests / 20.0).abs() < 0.03,
             "{held:?}"
         );
-        assert!((0.4..0.6).contains(&sent.kinds[1].used), "{sent:?}");
+        assert!((0.4..0.6).contains(&sent.routes[1].used), "{sent:?}");
     }
-    assert!(watch.spent(BYTES, &kinds, 4.0, None).is_none(), "as many as go out is not known");
-    assert!(watch.spent("disk", &kinds, 4.0, None).is_none());
+    assert!(watch.spent(BYTES, &routes, 4.0, None).is_none(), "as many as go out is not known");
+    assert!(watch.spent("disk", &routes, 4.0, None).is_none());
     let (seen, used) = watch.held(4.0);
     assert!(seen >= Span::from_secs(1800) && (0.08..0.14).contains(&used), "{used}");
 }
 
 #[test]
-fn every_kind_is_told_with_what_it_takes_and_all_others_together() {
-    let (kinds, others) = watched("/search?q=", 1).kinds();
-    let [search, item] = &kinds[..] else { panic!("{kinds:?}") };
+fn every_route_is_told_with_what_it_takes_and_all_others_together() {
+    let (routes, others) = watched("/search?q=", 1).routes();
+    let [search, item] = &routes[..] else { panic!("{routes:?}") };
     assert_eq!([search.pattern.as_str(), item.pattern.as_str()], ["/search?q", "/item/*"]);
     assert!((search.lasts - 0.3).abs() < 1e-3 && (item.lasts - 0.001).abs() < 1e-4);
-    assert!((item.rate - 10.0).abs() < 0.5 && (1.2..1.8).contains(&search.rate), "{kinds:?}");
+    assert!((item.rate - 10.0).abs() < 0.5 && (1.2..1.8).contains(&search.rate), "{routes:?}");
     assert!((search.slots - search.rate * search.lasts).abs() < 1e-9);
     assert!((item.bytes / item.rate - 50_000.0).abs() < 1.0);
-    assert!(search.by_one > 0.9 && item.by_one < 0.2, "{kinds:?}");
+    assert!(search.by_one > 0.9 && item.by_one < 0.2, "{routes:?}");
     assert!(others.pattern.is_empty() && others.rate < 0.1, "{others:?}");
 }
 
 #[test]
-fn a_kind_is_told_by_its_name_be_it_much_or_little() {
+fn a_route_is_told_by_its_name_be_it_much_or_little() {
     let watch = watched("/search?q=", 1);
     let item = watch.named("/item/*", 100.0).expect("it is told apart");
     assert_eq!((item.resource.as_str(), item.consists_of), (SLOTS, Resource::Slots));

@@ -61,11 +61,11 @@ struct Node {
     names: Choices<Option<Box<Node>>>,
     /// The nodes of segments that are one of many, by ending.
     any: BTreeMap<Box<str>, Node>,
-    sets: Choices<Routes>,
+    sets: Choices<RoutingValues>,
 }
 
 /// The values that may route, by parameter.
-type Routes = BTreeMap<Box<str>, Values>;
+type RoutingValues = BTreeMap<Box<str>, Values>;
 
 /// The values of one parameter that may route.
 #[derive(Clone, Debug, Default)]
@@ -92,7 +92,7 @@ impl Templates {
         self
     }
 
-    /// Learns from a request, and returns the name of its kind.
+    /// Learns from a request, and returns the name of its route.
     pub fn learn(&mut self, asked: &Asked<'_>) -> String {
         let Asked { method, target, client, address, seconds, is_good } = *asked;
         if let Some(pattern) = self.tracked_pattern(method, target) {
@@ -112,8 +112,8 @@ impl Templates {
         self.name(root, target)
     }
 
-    /// Returns the present name of a kind that was named `name` earlier. The name of a pattern that
-    /// is always tracked never changes.
+    /// Returns the present name of a route that was named `name` earlier. The name of a pattern
+    /// that is always tracked never changes.
     pub fn now(&self, name: &str) -> String {
         let (method, target) = name.split_once(' ').unwrap_or(("GET", name));
         if self.always_track.iter().any(|pattern| format!("{pattern}") == name) {
@@ -220,18 +220,18 @@ impl Node {
         let Some(given) = read.set() else { return };
         let set = set_of(&given);
         self.sets.learn(&set, counted, SETS, context.entries_left, context.renamed);
-        let Some(routes) = self.sets.named_mut(&set) else { return };
+        let Some(routing) = self.sets.named_mut(&set) else { return };
         for (name, value) in given.iter().filter(|(_, value)| may_route(value)) {
-            if !routes.contains_key(*name) {
-                routes.insert((*name).into(), Values::default());
+            if !routing.contains_key(*name) {
+                routing.insert((*name).into(), Values::default());
             }
-            if let Some(values) = routes.get_mut(*name) {
+            if let Some(values) = routing.get_mut(*name) {
                 values.learn(name, value, counted, context);
             }
         }
         // Values that do not look like names count in the total as well.
         for (name, _) in given.iter().filter(|(_, value)| !may_route(value)) {
-            if let Some(values) = routes.get_mut(*name) {
+            if let Some(values) = routing.get_mut(*name) {
                 values.all.passed(counted);
             }
         }
@@ -282,11 +282,11 @@ impl Node {
     fn write_query(&self, query: &str, name: &mut String) {
         let read = Parameters::read(query);
         let known = read.set().and_then(|given| Some((self.sets.named(&set_of(&given))?, given)));
-        let Some((routes, given)) = known else { return };
+        let Some((routing, given)) = known else { return };
         for (at, (parameter, value)) in given.iter().enumerate() {
             name.push(if at == 0 { '?' } else { '&' });
             name.push_str(parameter);
-            let values = routes.get(*parameter);
+            let values = routing.get(*parameter);
             if values.is_some_and(|values| values.has_name(value)) {
                 name.push('=');
                 name.push_str(value);
@@ -342,7 +342,7 @@ impl Below for Option<Box<Node>> {
     }
 }
 
-impl Below for Routes {
+impl Below for RoutingValues {
     fn fade(&mut self, part: f64, entries_left: &mut usize, renamed: &mut u64) {
         for Values { all, wanted } in self.values_mut() {
             all.fade(part, entries_left, renamed);

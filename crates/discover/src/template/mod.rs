@@ -1,15 +1,15 @@
-//! The templates of URLs, which give each request its kind.
+//! The templates of URLs, which give each request its route.
 //!
-//! A URL is not a kind: `/item/17` and `/item/18` are one page, `/index.php?route=cart` and
+//! A URL is not a route: `/item/17` and `/item/18` are one page, `/index.php?route=cart` and
 //! `/index.php?route=search` are two. A [`Pattern`](bywash_engine::classify::Pattern) selects the
-//! requests of a kind, and its text is the kind's name. The patterns of `elephants.always_track`
+//! requests of a route, and its text is the route's name. The patterns of `elephants.always_track`
 //! and of approved rules have the same syntax. [`Templates`] learns the patterns from requests:
 //!
 //! - **Segments** of the path. A segment that looks like a number, a hash, a date or a title is `*`
 //!   at once (`shape`). Any other segment has a name of its own until 32 of one place are known.
 //!   From then on only those keep a name that account for much of the place.
 //! - **Parameters** count by name, whatever their order: `/search?q&page`. At one place 16 sets of
-//!   parameters have names; all others belong to the kind without parameters.
+//!   parameters have names; all others belong to the route without parameters.
 //! - **Routers**: a parameter's value that looks like a name and accounts for much of the place is
 //!   part of the template: `/index.php?route=product/search`. A search term is not, because each
 //!   accounts for little.

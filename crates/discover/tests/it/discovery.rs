@@ -1,7 +1,7 @@
 //! Tests of findings about a load that is known exactly.
 
 use bywash_discover::{
-    Column, Discovery, Evidence, Kinds, MOST_COLUMNS, MOST_KNOWN, Resource, Settings,
+    Column, Discovery, Evidence, MOST_COLUMNS, MOST_KNOWN, Resource, Routes, Settings,
 };
 use bywash_units::{Span, Time};
 
@@ -27,8 +27,8 @@ fn chance(number: u64) -> f64 {
         / (1_u64 << 53) as f64
 }
 
-/// Reports `seconds` seconds of load. Each second has up to three requests of the heavy kind, of
-/// 100 ms each, and ten of the light kind, of 1 ms each. The processor also has a use of its own.
+/// Reports `seconds` seconds of load. Each second has up to three requests of the heavy route, of
+/// 100 ms each, and ten of the light route, of 1 ms each. The processor also has a use of its own.
 fn feed(discovery: &mut Discovery, from: u64, seconds: u64, idle: f64) {
     for second in from..from + seconds {
         let heavy = (chance(second) * 4.0) as u64;
@@ -120,7 +120,7 @@ fn a_clock_that_jumps_costs_what_it_jumps_over_and_nothing_else() {
 }
 
 #[test]
-fn kinds_that_always_come_together_are_one_finding() {
+fn routes_that_always_come_together_are_one_finding() {
     let mut discovery = one_processor();
     for second in 0..1_800_u64 {
         let heavy = (chance(second) * 4.0) as u64;
@@ -171,7 +171,7 @@ fn a_reading_that_is_late_or_cut_counts_where_it_belongs() {
 }
 
 #[test]
-fn what_is_known_of_a_kind_that_is_folded_is_known_of_all_others() {
+fn what_is_known_of_a_route_that_is_folded_is_known_of_all_others() {
     let mut discovery = one_processor();
     feed(&mut discovery, 0, 1_800, 0.0);
     discovery.fold(column(LIGHT));
@@ -213,22 +213,22 @@ fn pearsons_coefficient_is_that_of_the_definition() {
 
 #[test]
 fn a_million_names_cost_no_memory_and_no_elephant_its_column() {
-    let mut kinds: Kinds<u64> = Kinds::default();
+    let mut routes: Routes<u64> = Routes::default();
     for number in 0..MOST_COLUMNS as u64 {
-        kinds.column(&number, Span::from_millis(1));
+        routes.column(&number, Span::from_millis(1));
     }
-    // A heavy kind arrives when all columns are taken, among hundreds of thousands of light ones.
+    // A heavy route arrives when all columns are taken, among hundreds of thousands of light ones.
     let heavy = 5_000_000;
     for number in 0..300_000_u64 {
-        kinds.column(&(1_000_000 + number), Span::from_micros(1));
+        routes.column(&(1_000_000 + number), Span::from_micros(1));
         if number % 1_000 == 0 {
-            assert_eq!(kinds.column(&heavy, Span::from_millis(100)), Column::OTHER);
+            assert_eq!(routes.column(&heavy, Span::from_millis(100)), Column::OTHER);
         }
     }
-    assert!(kinds.known() <= MOST_KNOWN);
-    let folded = kinds.weigh(1.0);
-    assert!(kinds.of(&heavy).is_some_and(|column| folded.contains(&column)), "{folded:?}");
-    let column = kinds.of(&heavy).unwrap();
-    assert_eq!(kinds.name(column), Some(&heavy));
-    assert_eq!(kinds.column(&heavy, Span::from_millis(1)), column);
+    assert!(routes.known() <= MOST_KNOWN);
+    let folded = routes.weigh(1.0);
+    assert!(routes.of(&heavy).is_some_and(|column| folded.contains(&column)), "{folded:?}");
+    let column = routes.of(&heavy).unwrap();
+    assert_eq!(routes.name(column), Some(&heavy));
+    assert_eq!(routes.column(&heavy, Span::from_millis(1)), column);
 }

@@ -1,4 +1,4 @@
-//! Patterns of requests, as they are written for classes, for rules and for learned kinds.
+//! Patterns of requests, as they are written for classes, for rules and for learned routes.
 //!
 //! > [METHOD ]/segment/*/*.html/**?name&name=value&name=begin*&...
 //!

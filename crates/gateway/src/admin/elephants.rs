@@ -34,7 +34,7 @@ pub(super) fn list(shared: &Shared) -> Elephants {
     }
 }
 
-/// Returns one elephant, with the separate kinds that its pattern matches too.
+/// Returns one elephant, with the separate routes that its pattern matches too.
 pub(super) fn show(shared: &Shared, number: &str) -> Answered {
     Ok(document(&shown(shared, number_of(number)?)?))
 }
@@ -122,7 +122,7 @@ pub(super) async fn decide(
     document_of(shared, id, decided).await
 }
 
-/// Creates an entry for a kind that an operator asks for by its name.
+/// Creates an entry for a route that an operator asks for by its name.
 pub(super) async fn ask(shared: &Shared, caller: &Caller, asked: Ask) -> Answered {
     let Ask { by, why, pattern } = asked;
     let word = word(caller.author(by)?, why, None)?;
@@ -130,7 +130,7 @@ pub(super) async fn ask(shared: &Shared, caller: &Caller, asked: Ask) -> Answere
     let Some(found) = shared.elephants.watched().named(&pattern, slots) else {
         let name = excerpt(&pattern, 80);
         return Err(Refused::not_found(format!(
-            "no kind of request has the name `{name}`: `/v1/kinds` lists them all; the list is \
+            "no route has the name `{name}`: `/v1/routes` lists them all; the list is \
              empty while the configuration file has no [resource.NAME]"
         )));
     };

@@ -2,8 +2,8 @@
 //! console, which offers both.
 //!
 //! The listener has its own thread, so that it answers while every worker is busy, and is never
-//! shed. `auth` controls access. The routes are declared in the table of `bywash_api`; each of them
-//! has its answer here. `input` parses requests, `answer` writes answers.
+//! shed. `auth` controls access. The endpoints are declared in the table of `bywash_api`; each of
+//! them has its answer here. `input` parses requests, `answer` writes answers.
 
 mod answer;
 mod auth;
@@ -13,10 +13,10 @@ mod elephants;
 mod held;
 mod history;
 mod input;
-mod kinds;
 mod lab;
 mod policy;
 mod requests;
+mod routes;
 mod sampler;
 mod sessions;
 mod status;
@@ -30,7 +30,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use bywash_api::{Code, Route, routes};
+use bywash_api::{Code, Endpoint, endpoints};
 use bywash_handover::Listener;
 use bywash_message::{Limits, ParseError, Request};
 use bywash_shaper::Mark;
@@ -255,26 +255,26 @@ impl Operator {
                 _ => Err(Refused::new(Code::MethodNotAllowed, "this path takes only GET and HEAD")),
             };
         }
-        let (route, parameter) = route_of(&request.method, path)?;
-        let caller = auth::authorize(&self.shared, self.is_local, request, route.access)?;
-        if route.access != bywash_api::Access::Anybody {
+        let (endpoint, parameter) = endpoint_of(&request.method, path)?;
+        let caller = auth::authorize(&self.shared, self.is_local, request, endpoint.access)?;
+        if endpoint.access != bywash_api::Access::Anybody {
             self.connection.is_known.set(true);
         }
-        self.answer(route, &caller, parameter, request, body).await
+        self.answer(endpoint, &caller, parameter, request, body).await
     }
 
     async fn answer(
         &self,
-        route: &Route,
+        endpoint: &Endpoint,
         caller: &Caller,
         parameter: &str,
         request: &Request,
         body: Body,
     ) -> Answered {
         let shared = &self.shared;
-        let names: Vec<&str> = route.query.iter().map(|(name, _)| *name).collect();
+        let names: Vec<&str> = endpoint.query.iter().map(|(name, _)| *name).collect();
         let asked = query(request, &names)?;
-        match route.path {
+        match endpoint.path {
             "/livez" => Ok(plain(StatusCode::OK, "ok")),
             "/readyz" => Ok(ready(shared)),
             "/metrics" => Ok(metrics(shared)),
@@ -298,18 +298,18 @@ impl Operator {
                 requests::tap(shared, &asked, Credentials::of(request, self.is_local))
             }
             "/v1/sessions" => Ok(document(&sessions::sessions(shared))),
-            "/v1/kinds" => Ok(document(&kinds::kinds(shared))),
-            "/v1/use" => kinds::used(shared, asked.get("resource").map(String::as_str)),
+            "/v1/routes" => Ok(document(&routes::routes(shared))),
+            "/v1/use" => routes::used(shared, asked.get("resource").map(String::as_str)),
             "/v1/elephants" => Ok(document(&elephants::list(shared))),
             "/v1/elephants/{number}" => elephants::show(shared, parameter),
-            "/v1/elephants/{number}/evidence" => kinds::evidence(shared, parameter),
-            "/v1/elephants/{number}/answers" => kinds::answers(shared, parameter),
+            "/v1/elephants/{number}/evidence" => routes::evidence(shared, parameter),
+            "/v1/elephants/{number}/answers" => routes::answers(shared, parameter),
             "/v1/policy" => Ok(document(&policy::policy(shared))),
             "/v1/export" => Ok(document(&policy::export(shared))),
             "/v1/audit" => Ok(document(&policy::audit(shared, input::limit(&asked)?))),
             "/v1/lab" => lab::list(shared).await,
             "/v1/lab/{name}" => lab::show(shared, parameter).await,
-            _ => self.change(route, caller, parameter, request, body).await,
+            _ => self.change(endpoint, caller, parameter, request, body).await,
         }
     }
 
@@ -324,18 +324,18 @@ impl Operator {
     /// Carries out a command.
     async fn change(
         &self,
-        route: &Route,
+        endpoint: &Endpoint,
         caller: &Caller,
         parameter: &str,
         request: &Request,
         body: Body,
     ) -> Answered {
         let shared = &self.shared;
-        let verb = match route.path {
+        let verb = match endpoint.path {
             "/v1/elephants/{number}/preview" => {
                 return elephants::preview(shared, parameter, parse_body(request, body).await?);
             }
-            "/v1/kinds/ask" => {
+            "/v1/routes/ask" => {
                 return elephants::ask(shared, caller, parse_body(request, body).await?).await;
             }
             "/v1/policy/class" => {
@@ -352,23 +352,27 @@ impl Operator {
             "/v1/elephants/{number}/try" => Verb::Try,
             "/v1/elephants/{number}/reject" => Verb::Reject,
             "/v1/elephants/{number}/undo" => Verb::Undo,
-            // A test asks for every route of the table.
+            // A test asks for every endpoint of the table.
             _ => return Err(Refused::not_found("no handler answers this path")),
         };
         elephants::decide(shared, caller, parameter, verb, parse_body(request, body).await?).await
     }
 }
 
-/// Returns the route of the table for this request, and its parameter.
-fn route_of<'p>(method: &Method, path: &'p str) -> Result<(&'static Route, &'p str), Refused> {
+/// Returns the endpoint of the table for this request, and its parameter.
+fn endpoint_of<'p>(
+    method: &Method,
+    path: &'p str,
+) -> Result<(&'static Endpoint, &'p str), Refused> {
     // An alias that other servers use.
     let path = if path == "/healthz" { "/livez" } else { path };
     let method = if *method == Method::HEAD { "GET" } else { method.as_str() };
-    let mut of_path = routes().iter().filter_map(|route| Some((route, matched(route.path, path)?)));
+    let mut of_path =
+        endpoints().iter().filter_map(|endpoint| Some((endpoint, matched(endpoint.path, path)?)));
     let mut is_known = false;
-    let found = of_path.find(|(route, _)| {
+    let found = of_path.find(|(endpoint, _)| {
         is_known = true;
-        route.method == method
+        endpoint.method == method
     });
     found.ok_or_else(|| {
         if is_known {
@@ -426,8 +430,9 @@ mod tests {
 
     #[test]
     fn a_path_has_one_route_and_its_parameter_no_slash() {
-        let found =
-            |path| route_of(&Method::GET, path).ok().map(|(route, name)| (route.path, name));
+        let found = |path| {
+            endpoint_of(&Method::GET, path).ok().map(|(endpoint, name)| (endpoint.path, name))
+        };
         assert_eq!(found("/v1/elephants"), Some(("/v1/elephants", "")));
         assert_eq!(found("/v1/elephants/3"), Some(("/v1/elephants/{number}", "3")));
         assert_eq!(

@@ -47,7 +47,7 @@ const STEP: Span = Span::from_secs(1);
 const LONGEST: Span = Span::from_millis(2500);
 /// How long after the end of a window all sources have reported their use in it.
 const LATE: Span = Span::from_secs(3);
-/// How often findings are computed, which takes a fifth of a second if there are very many kinds.
+/// How often findings are computed, which takes a fifth of a second if there are very many routes.
 const ASKED: Span = Span::from_secs(10);
 
 /// Watches until the gateway drains. From then on another process does.

@@ -16,7 +16,7 @@ pub(crate) struct Rules(Vec<Rule>);
 
 struct Rule {
     pattern: Pattern,
-    /// Separate kinds of requests that the pattern matches too, which the rule leaves alone.
+    /// Separate routes that the pattern matches too, which the rule leaves alone.
     exempt: Vec<Pattern>,
     id: RuleId,
     /// The rule's limits: requests at once, and starts per second.
@@ -37,7 +37,7 @@ impl Rules {
         let rule = |rule: &InForce| {
             let bucket = rule.bytes.and_then(BitRate::of_bytes);
             let bucket = bucket.map(|rate| before.bucket_at(rule.id, rate, now));
-            let exempt = rule.exempt.iter().filter_map(|kind| kind.parse().ok()).collect();
+            let exempt = rule.exempt.iter().filter_map(|route| route.parse().ok()).collect();
             let pattern = rule.pattern.parse().ok()?;
             let (max_concurrency, rate) =
                 (rule.rule.max_concurrency, rule.rule.rate.map(Rate::get));
@@ -98,7 +98,7 @@ impl Rules {
     /// Returns the most specific rule that a request falls under.
     fn first(&self, line: &RequestLine<'_>) -> Option<&Rule> {
         self.0.iter().find(|rule| {
-            rule.pattern.is_of(line) && !rule.exempt.iter().any(|kind| kind.is_of(line))
+            rule.pattern.is_of(line) && !rule.exempt.iter().any(|route| route.is_of(line))
         })
     }
 }
@@ -128,7 +128,7 @@ mod tests {
         InForce {
             id: RuleId(id),
             pattern: pattern.into(),
-            exempt: exempt.iter().map(|kind| (*kind).into()).collect(),
+            exempt: exempt.iter().map(|route| (*route).into()).collect(),
             rule: throttle::Rule::max_concurrency(max_concurrency),
             bytes: None,
         }

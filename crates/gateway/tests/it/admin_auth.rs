@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use bywash_api::{Access, routes};
+use bywash_api::{Access, endpoints};
 use serde_json::json;
 
 use crate::operator::{document, in_seconds, keys, says_with, token, write_key};
@@ -28,19 +28,19 @@ fn every_route_of_the_table_has_its_answer_and_asks_for_a_token_unless_it_is_ope
     let gateway = Setup::before(&upstream).start();
     let address = gateway.admin();
     let good = bearer(&token(7, "ana", true, in_seconds(60)));
-    for route in routes() {
-        let path = route.path.replace("{number}", "1").replace("{name}", "0123456789abcdef");
+    for endpoint in endpoints() {
+        let path = endpoint.path.replace("{number}", "1").replace("{name}", "0123456789abcdef");
         let path = path.replace("/v1/proof", &format!("/v1/proof?nonce={}", "0f".repeat(16)));
-        let without = ask(address, route.method, &path, "");
-        let is_open = route.access == Access::Anybody;
+        let without = ask(address, endpoint.method, &path, "");
+        let is_open = endpoint.access == Access::Anybody;
         assert_eq!(without.status() == Some(401), !is_open, "{path}: {:?}", without.status());
         if path == "/v1/events" || path == "/v1/tap" {
             assert_eq!(ask(address, "HEAD", &path, &good).status(), Some(200), "{path}");
             continue;
         }
         let fields = format!("{good}Bywash-Admin: 1\r\n");
-        let answer = ask(address, route.method, &path, &fields);
-        let expected = if route.method == "POST" { &[400][..] } else { &[200, 404][..] };
+        let answer = ask(address, endpoint.method, &path, &fields);
+        let expected = if endpoint.method == "POST" { &[400][..] } else { &[200, 404][..] };
         assert!(expected.contains(&answer.status().unwrap()), "{path}: {}", answer.text());
         assert!(!answer.text().contains("no handler answers this path"), "{path}");
     }

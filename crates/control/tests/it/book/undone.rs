@@ -61,7 +61,7 @@ fn what_is_left_alone_is_not_forgotten_before() {
     // was undone, each of them is forgotten sooner.
     let begins: [fn(&mut Book, Vec<Elephant>); 3] = [
         |book, provisional| drop(book.found(at(0), provisional, Act::Propose)),
-        |book, _| drop(book.ask(at(0), search(), word(1)).expect("a kind")),
+        |book, _| drop(book.ask(at(0), search(), word(1)).expect("a route")),
         |book, _| drop(book.found(at(0), vec![search()], Act::Propose)),
     ];
     for begin in begins {

@@ -21,15 +21,15 @@ struct Options {
     rounds: u32,
     /// Number of routes in each window
     #[arg(long, default_value_t = MOST_COLUMNS as u64, value_parser = clap::value_parser!(u64).range(1..=MOST_COLUMNS as u64))]
-    kinds: u64,
+    routes: u64,
 }
 
 /// Windows in a round.
 const WINDOWS: u64 = 1_800;
 
 fn main() {
-    let Options { rounds, kinds } = Options::parse();
-    let rounds: Vec<Round> = (0..rounds).map(|_| round(kinds as usize)).collect();
+    let Options { rounds, routes } = Options::parse();
+    let rounds: Vec<Round> = (0..rounds).map(|_| round(routes as usize)).collect();
     let mut table = Table::new(1, &["what", "µs", "min", "max", "of the plain sum"]);
     let mut row = |what: &str, of: &dyn Fn(&Round) -> f64| {
         let all = Spread::of(rounds.iter().map(of)).expect("there is at least one round");
@@ -47,7 +47,7 @@ fn main() {
     row("an answer", &|round| round.answer);
     row("plain: one sum of products of all routes", &|round| round.plain);
     println!(
-        "{kinds} routes in each window, 3 resources; medians of {} rounds\n{table}",
+        "{routes} routes in each window, 3 resources; medians of {} rounds\n{table}",
         rounds.len()
     );
 }
@@ -64,19 +64,19 @@ fn micros(begun: Instant, times: u64) -> f64 {
     begun.elapsed().as_secs_f64() * 1e6 / times as f64
 }
 
-fn round(kinds: usize) -> Round {
+fn round(routes: usize) -> Round {
     let mut discovery =
         Discovery::new(Settings::of(vec![Resource { capacity: 2.0, idle: 0.0 }; 3]));
     let (mut request, mut window) = (0.0, 0.0);
     for second in 0..WINDOWS {
         let at = |part: u64| Time::from_nanos(second * 1_000_000_000 + part * 1_000_000);
         let begun = Instant::now();
-        for kind in 0..kinds {
-            let column = Column::new(kind).expect("no more kinds than columns");
-            let from = (kind as u64 * 37 + second * 11) % 900;
+        for route in 0..routes {
+            let column = Column::new(route).expect("no more routes than columns");
+            let from = (route as u64 * 37 + second * 11) % 900;
             discovery.request(column, at(from), at(from + 3));
         }
-        request += micros(begun, kinds as u64);
+        request += micros(begun, routes as u64);
         let begun = Instant::now();
         let used = [0.5 + (second % 7) as f64 / 10.0, 0.1, 0.2];
         discovery.used(at(0), at(1_000), &used);
@@ -90,17 +90,17 @@ fn round(kinds: usize) -> Round {
         request: request / WINDOWS as f64,
         window: window / WINDOWS as f64,
         answer,
-        plain: plain(kinds),
+        plain: plain(routes),
     }
 }
 
-fn plain(kinds: usize) -> f64 {
-    let x: Vec<f64> = (0..kinds).map(|kind| kind as f64 / 7.0).collect();
-    let mut sums = vec![0.0; kinds * kinds];
+fn plain(routes: usize) -> f64 {
+    let x: Vec<f64> = (0..routes).map(|route| route as f64 / 7.0).collect();
+    let mut sums = vec![0.0; routes * routes];
     let begun = Instant::now();
     for _ in 0..WINDOWS {
         let x = black_box(&x);
-        for (line, a) in sums.chunks_mut(kinds).zip(x) {
+        for (line, a) in sums.chunks_mut(routes).zip(x) {
             line.iter_mut().zip(x).for_each(|(sum, b)| *sum += a * b);
         }
         black_box(&mut sums);

@@ -1,6 +1,6 @@
 //! Compares findings with the true costs.
 
-use bywash_discover::{Column, Discovery, Kinds, Resource, Settings};
+use bywash_discover::{Column, Discovery, Resource, Routes, Settings};
 use bywash_units::{Span, Time};
 
 use super::{Observation, SimulationSettings, Site, observe};
@@ -36,7 +36,7 @@ const HALF_LIFE: f64 = 1800.0;
 
 /// Receives the observations of a site.
 struct Observer {
-    kinds: Kinds<usize>,
+    routes: Routes<usize>,
     discovery: Discovery,
     seconds: u64,
 }
@@ -45,7 +45,7 @@ impl Observer {
     fn new() -> Self {
         let database = Resource { capacity: 2.0, idle: 0.0 };
         Self {
-            kinds: Kinds::default(),
+            routes: Routes::default(),
             discovery: Discovery::new(Settings::of(vec![database])),
             seconds: 0,
         }
@@ -54,7 +54,7 @@ impl Observer {
     fn record(&mut self, observation: Observation) {
         match observation {
             Observation::Request(page, from, to) => {
-                let column = self.kinds.column(&page, to.since(from));
+                let column = self.routes.column(&page, to.since(from));
                 self.discovery.request(column, from, to);
             }
             Observation::Used(end, used) => {
@@ -65,7 +65,7 @@ impl Observer {
                 self.seconds += 1;
                 if self.seconds.is_multiple_of(WEIGHED) {
                     let fading = (-(WEIGHED as f64) / HALF_LIFE).exp2();
-                    for column in self.kinds.weigh(fading) {
+                    for column in self.routes.weigh(fading) {
                         self.discovery.fold(column);
                     }
                 }
@@ -75,7 +75,7 @@ impl Observer {
 
     fn names(&self, page: usize) -> bool {
         let found = self.discovery.findings();
-        found.iter().any(|finding| self.kinds.name(finding.column) == Some(&page))
+        found.iter().any(|finding| self.routes.name(finding.column) == Some(&page))
     }
 }
 
@@ -104,11 +104,11 @@ pub fn first_named(site: &mut Site, settings: &SimulationSettings) -> Option<Spa
 pub fn judge(site: &mut Site, settings: &SimulationSettings) -> Verdict {
     let mut observer = Observer::new();
     observe(site, settings, |observation| observer.record(observation));
-    let Observer { kinds, discovery, .. } = observer;
-    let mut verdict = Verdict { pearson: pearson(site, &kinds, &discovery), ..Verdict::default() };
+    let Observer { routes, discovery, .. } = observer;
+    let mut verdict = Verdict { pearson: pearson(site, &routes, &discovery), ..Verdict::default() };
     for finding in discovery.findings() {
         verdict.ours.named += 1;
-        let page = kinds.name(finding.column).copied();
+        let page = routes.name(finding.column).copied();
         let Some(page) = page.filter(|page| site.elephants.contains(page)) else { continue };
         let cost = site.cost(page);
         verdict.ours.right += 1;
@@ -119,9 +119,9 @@ pub fn judge(site: &mut Site, settings: &SimulationSettings) -> Verdict {
     verdict
 }
 
-fn pearson(site: &Site, kinds: &Kinds<usize>, discovery: &Discovery) -> Score {
+fn pearson(site: &Site, routes: &Routes<usize>, discovery: &Discovery) -> Score {
     let is_named = |page: &usize| {
-        let column = kinds.of(page).unwrap_or(Column::OTHER);
+        let column = routes.of(page).unwrap_or(Column::OTHER);
         let correlation = discovery.correlation(column, 0).filter(|_| column != Column::OTHER);
         correlation.is_some_and(|found| found.coefficient > 0.0 && found.p < 0.05)
     };

@@ -1,7 +1,7 @@
-//! `/v1/kinds`, `/v1/use`, `/v1/elephants/NUMBER/evidence` and `.../answers`: the kinds of
+//! `/v1/routes`, `/v1/use`, `/v1/elephants/NUMBER/evidence` and `.../answers`: the routes of
 //! requests, their use of resources with the evidence for it, and the answers that they got.
 
-use bywash_api::{Answers, Evidence, Kind, KindUse, Kinds, Use};
+use bywash_api::{Answers, Evidence, Route, RouteUse, Routes, Use};
 use bywash_control::{ANSWERS_WINDOW, Elephant, Entry, Part, Spent, Window};
 use bywash_terminal::text::excerpt;
 use bywash_units::Time;
@@ -12,8 +12,8 @@ use crate::decisions::watch::capacities;
 use crate::process::wall_clock::unix_ms;
 use crate::shared::Shared;
 
-/// Returns every kind that is distinguished.
-pub(super) fn kinds(shared: &Shared) -> Kinds {
+/// Returns every route that is distinguished.
+pub(super) fn routes(shared: &Shared) -> Routes {
     let numbers: Vec<(u32, String)> = {
         let findings = shared.elephants.findings();
         findings
@@ -24,8 +24,8 @@ pub(super) fn kinds(shared: &Shared) -> Kinds {
             .map(|entry| (entry.number, entry.pattern.clone()))
             .collect()
     };
-    let (kinds, others) = shared.elephants.watched().kinds();
-    let kind = |part: Part| Kind {
+    let (routes, others) = shared.elephants.watched().routes();
+    let route = |part: Part| Route {
         elephant: numbers.iter().find(|(_, pattern)| *pattern == part.pattern).map(|(n, _)| *n),
         pattern: part.pattern,
         requests_per_s: part.rate,
@@ -36,7 +36,7 @@ pub(super) fn kinds(shared: &Shared) -> Kinds {
         one_client: part.one_client,
         transacts: part.transacts,
     };
-    Kinds { kinds: kinds.into_iter().map(kind).collect(), others: kind(others) }
+    Routes { routes: routes.into_iter().map(route).collect(), others: route(others) }
 }
 
 /// Returns the use of a resource over time, and the parts of its elephants.
@@ -48,23 +48,23 @@ pub(super) fn used(shared: &Shared, resource: Option<&str>) -> Answered {
     let entries: Vec<Entry> = shared.elephants.findings().book.get().entries().to_vec();
     let of = of_resource(&entries, &name);
     let Spent { capacity, step, windows } = spent(shared, &name, &of)?;
-    let kind = |(at, (entry, _)): (usize, &(&Entry, &Elephant))| KindUse {
+    let route = |(at, (entry, _)): (usize, &(&Entry, &Elephant))| RouteUse {
         number: entry.number,
         pattern: entry.pattern.clone(),
-        used: windows.iter().map(|window| window.kinds[at].used).collect(),
+        used: windows.iter().map(|window| window.routes[at].used).collect(),
     };
-    let mut kinds: Vec<KindUse> = of.iter().enumerate().map(kind).collect();
-    let sum = |kind: &KindUse| kind.used.iter().sum::<f64>();
-    kinds.sort_by(|a, b| sum(b).total_cmp(&sum(a)));
+    let mut routes: Vec<RouteUse> = of.iter().enumerate().map(route).collect();
+    let sum = |route: &RouteUse| route.used.iter().sum::<f64>();
+    routes.sort_by(|a, b| sum(b).total_cmp(&sum(a)));
     let left =
-        |window: &Window| window.used - window.kinds.iter().map(|kind| kind.used).sum::<f64>();
+        |window: &Window| window.used - window.routes.iter().map(|route| route.used).sum::<f64>();
     Ok(document(&Use {
         resource: name,
         capacity,
         step_s: step,
         at_ms: moments(shared, windows.iter().map(|window| window.until)),
         used: windows.iter().map(|window| window.used).collect(),
-        kinds,
+        routes,
         residual: windows.iter().map(left).collect(),
     }))
 }
@@ -99,15 +99,15 @@ pub(super) fn evidence(shared: &Shared, number: &str) -> Answered {
     let own = of.iter().position(|(other, _)| other.number == number).ok_or_else(nothing)?;
     let Spent { step, windows, .. } = spent(shared, &found.resource, &of)?;
     let others = |window: &Window| -> f64 {
-        let others = window.kinds.iter().enumerate().filter(|(at, _)| *at != own);
-        others.map(|(_, kind)| kind.used).sum()
+        let others = window.routes.iter().enumerate().filter(|(at, _)| *at != own);
+        others.map(|(_, route)| route.used).sum()
     };
     Ok(document(&Evidence {
         pattern: entry.pattern.clone(),
         resource: found.resource.clone(),
         step_s: step,
         at_ms: moments(shared, windows.iter().map(|window| window.until)),
-        requests_per_s: windows.iter().map(|window| window.kinds[own].requests / step).collect(),
+        requests_per_s: windows.iter().map(|window| window.routes[own].requests / step).collect(),
         used: windows.iter().map(|window| window.used).collect(),
         without_others: windows.iter().map(|window| window.used - others(window)).collect(),
         slope: found.cost / found.capacity,
@@ -120,10 +120,10 @@ fn of_resource<'e>(entries: &'e [Entry], resource: &str) -> Vec<(&'e Entry, &'e 
 }
 
 fn spent(shared: &Shared, resource: &str, of: &[(&Entry, &Elephant)]) -> Result<Spent, Refused> {
-    let kinds: Vec<(&str, f64)> =
+    let routes: Vec<(&str, f64)> =
         of.iter().map(|(entry, found)| (entry.pattern.as_str(), found.cost)).collect();
     let (slots, bytes) = capacities(shared);
-    let spent = shared.elephants.watched().spent(resource, &kinds, slots, bytes);
+    let spent = shared.elephants.watched().spent(resource, &routes, slots, bytes);
     spent.ok_or_else(|| {
         let name = excerpt(resource, 40);
         Refused::not_found(format!("no measured resource has the name `{name}`"))

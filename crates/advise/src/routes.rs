@@ -1,7 +1,7 @@
 //! Maps requests to templates, as one of at most 256 numbers; 0 is all others.
 
 use bywash_discover::template::{Asked, Templates};
-use bywash_discover::{Column, Kinds};
+use bywash_discover::{Column, Routes};
 use bywash_engine::classify::Pattern;
 use bywash_units::Span;
 
@@ -18,7 +18,7 @@ const EACH: Span = Span::from_millis(1);
 pub(crate) struct Pages {
     templates: Templates,
     version: u64,
-    kinds: Kinds<String>,
+    routes: Routes<String>,
     since: u64,
 }
 
@@ -36,12 +36,12 @@ impl Pages {
     /// Creates the mapping. A pattern that is always tracked has its own page, however rarely it is
     /// requested.
     pub(crate) fn new(always_track: Vec<Pattern>) -> Self {
-        let mut kinds = Kinds::default();
+        let mut routes = Routes::default();
         for pattern in &always_track {
-            kinds.column(&pattern.to_string(), HEAVIEST);
+            routes.column(&pattern.to_string(), HEAVIEST);
         }
         let templates = Templates::new(always_track).wanting(is_step);
-        Self { templates, version: 0, kinds, since: 0 }
+        Self { templates, version: 0, routes, since: 0 }
     }
 
     /// Returns the page of a request. Appends the pages that must be folded first, in this order.
@@ -49,27 +49,27 @@ impl Pages {
         self.since += 1;
         if self.since == WEIGHED {
             self.since = 0;
-            let light = self.kinds.weigh(1.0);
+            let light = self.routes.weigh(1.0);
             folded.extend(light.into_iter().map(|from| Folded { from, into: Column::OTHER }));
         }
         let name = self.templates.learn(asked);
         if self.templates.version() != self.version {
             self.rename(folded);
         }
-        self.kinds.column(&name, Span::from_secs_f64(asked.seconds) + EACH)
+        self.routes.column(&name, Span::from_secs_f64(asked.seconds) + EACH)
     }
 
     /// Renames templates that were merged: a page takes the number of its present name.
     fn rename(&mut self, folded: &mut Vec<Folded>) {
         self.version = self.templates.version();
         for from in (0..).map_while(Column::new) {
-            let Some(name) = self.kinds.name(from).cloned() else { continue };
+            let Some(name) = self.routes.name(from).cloned() else { continue };
             let now = self.templates.now(&name);
             if now == name {
                 continue;
             }
-            self.kinds.forget(&name);
-            let into = self.kinds.column(&now, EACH);
+            self.routes.forget(&name);
+            let into = self.routes.column(&now, EACH);
             if into != from {
                 folded.push(Folded { from, into });
             }
@@ -78,7 +78,7 @@ impl Pages {
 
     /// Returns the name of a page; `None` for all others, and for an unused number.
     pub(crate) fn name(&self, page: usize) -> Option<&str> {
-        self.kinds.name(Column::new(page.checked_sub(1)?)?).map(String::as_str)
+        self.routes.name(Column::new(page.checked_sub(1)?)?).map(String::as_str)
     }
 }
 

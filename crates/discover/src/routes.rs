@@ -1,12 +1,13 @@
-//! The kinds that are distinguished: those on which most time is spent, not the most frequent. An
+//! The routes that are distinguished: those on which most time is spent, not the most frequent. An
 //! elephant may be rare.
 //!
-//! Clients choose what they request, and so the kinds, so there may be millions. Up to
-//! [`MOST_COLUMNS`] kinds have a column, and up to [`MOST_KNOWN`] are watched. A watched kind that
-//! becomes heavier than the lightest kind with a column takes over that column, and the past of the
-//! lighter kind joins all others. When the list of watched kinds is full, a new kind evicts the
-//! lightest and begins with its weight. So no heavy kind is missed (Metwally, Agrawal and El Abbadi
-//! 2005, Space-Saving). A stream of new names evicts light kinds, but costs no memory.
+//! Clients choose what they request, and so the routes, so there may be millions. Up to
+//! [`MOST_COLUMNS`] routes have a column, and up to [`MOST_KNOWN`] are watched. A watched route
+//! that becomes heavier than the lightest route with a column takes over that column, and the past
+//! of the lighter route joins all others. When the list of watched routes is full, a new route
+//! evicts the lightest and begins with its weight. So no heavy route is missed (Metwally, Agrawal
+//! and El Abbadi 2005, Space-Saving). A stream of new names evicts light routes, but costs no
+//! memory.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
@@ -16,9 +17,9 @@ use bywash_units::Span;
 
 use crate::columns::{Column, MOST_COLUMNS};
 
-/// The number of kinds that are watched.
+/// The number of routes that are watched.
 pub const MOST_KNOWN: usize = 4096;
-/// How many times heavier a kind must be than another to take its column. It keeps columns from
+/// How many times heavier a route must be than another to take its column. It keeps columns from
 /// changing back and forth.
 const HEAVIER: f64 = 1.5;
 
@@ -29,11 +30,11 @@ struct Known {
     weight: f64,
 }
 
-/// The kinds that are watched, and their columns. See the module. `K` is the name of a kind.
+/// The routes that are watched, and their columns. See the module. `K` is the name of a route.
 #[derive(Clone, Debug)]
-pub struct Kinds<K> {
+pub struct Routes<K> {
     known: BTreeMap<K, Known>,
-    /// The kinds without a column, the lightest first.
+    /// The routes without a column, the lightest first.
     without: BTreeSet<(Weight, K)>,
     /// The name of each column.
     names: Vec<Option<K>>,
@@ -49,22 +50,22 @@ impl Weight {
     }
 }
 
-impl<K: Ord + Clone> Default for Kinds<K> {
+impl<K: Ord + Clone> Default for Routes<K> {
     fn default() -> Self {
         Self { known: BTreeMap::new(), without: BTreeSet::new(), names: vec![None; MOST_COLUMNS] }
     }
 }
 
-impl<K: Ord + Clone> Kinds<K> {
-    /// Counts a request that took `took`, and returns the column of its kind.
-    pub fn column(&mut self, kind: &K, took: Span) -> Column {
+impl<K: Ord + Clone> Routes<K> {
+    /// Counts a request that took `took`, and returns the column of its route.
+    pub fn column(&mut self, route: &K, took: Span) -> Column {
         let seconds = took.as_secs_f64();
-        if let Some(known) = self.known.get_mut(kind) {
+        if let Some(known) = self.known.get_mut(route) {
             let before = Weight::of(known.weight);
             known.weight += seconds;
             if known.column.is_none() {
-                self.without.remove(&(before, kind.clone()));
-                self.without.insert((Weight::of(known.weight), kind.clone()));
+                self.without.remove(&(before, route.clone()));
+                self.without.insert((Weight::of(known.weight), route.clone()));
             }
             return known.column.unwrap_or(Column::OTHER);
         }
@@ -73,20 +74,20 @@ impl<K: Ord + Clone> Kinds<K> {
         let is_full = self.known.len() >= MOST_KNOWN;
         let weight = seconds + if is_full { self.forget_lightest() } else { 0.0 };
         match free {
-            Some(index) => self.names[index] = Some(kind.clone()),
-            None => _ = self.without.insert((Weight::of(weight), kind.clone())),
+            Some(index) => self.names[index] = Some(route.clone()),
+            None => _ = self.without.insert((Weight::of(weight), route.clone())),
         }
-        self.known.insert(kind.clone(), Known { column, weight });
+        self.known.insert(route.clone(), Known { column, weight });
         column.unwrap_or(Column::OTHER)
     }
 
-    /// Forgets the lightest kind without a column, and returns its weight.
+    /// Forgets the lightest route without a column, and returns its weight.
     fn forget_lightest(&mut self) -> f64 {
         let lightest = self.without.pop_first();
-        lightest.and_then(|(_, kind)| self.known.remove(&kind)).map_or(0.0, |known| known.weight)
+        lightest.and_then(|(_, route)| self.known.remove(&route)).map_or(0.0, |known| known.weight)
     }
 
-    /// Multiplies all weights by `fading`, and gives the columns of light kinds to heavy ones. The
+    /// Multiplies all weights by `fading`, and gives the columns of light routes to heavy ones. The
     /// caller must [fold](crate::Discovery::fold) the returned columns before the next request.
     #[must_use]
     pub fn weigh(&mut self, fading: f64) -> Vec<Column> {
@@ -94,7 +95,7 @@ impl<K: Ord + Clone> Kinds<K> {
         let (mut with, mut without): (Vec<_>, Vec<_>) = self
             .known
             .iter()
-            .map(|(kind, known)| (known.weight, kind.clone(), known.column))
+            .map(|(route, known)| (known.weight, route.clone(), known.column))
             .partition(|(_, _, column)| column.is_some());
         with.sort_by(|a, b| a.0.total_cmp(&b.0));
         without.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -114,41 +115,41 @@ impl<K: Ord + Clone> Kinds<K> {
         }
         let without = self.known.iter().filter(|(_, known)| known.column.is_none());
         self.without =
-            without.map(|(kind, known)| (Weight::of(known.weight), kind.clone())).collect();
+            without.map(|(route, known)| (Weight::of(known.weight), route.clone())).collect();
         folded
     }
 
-    /// Forgets a kind that no longer exists. The caller must [fold](crate::Discovery::fold) the
+    /// Forgets a route that no longer exists. The caller must [fold](crate::Discovery::fold) the
     /// returned column before the next request.
-    pub fn forget(&mut self, kind: &K) -> Option<Column> {
-        let known = self.known.remove(kind)?;
+    pub fn forget(&mut self, route: &K) -> Option<Column> {
+        let known = self.known.remove(route)?;
         if let Some(index) = known.column.and_then(Column::number) {
             self.names[index] = None;
         } else {
-            self.without.remove(&(Weight::of(known.weight), kind.clone()));
+            self.without.remove(&(Weight::of(known.weight), route.clone()));
         }
         known.column
     }
 
-    /// Returns the number of kinds that are watched.
+    /// Returns the number of routes that are watched.
     pub fn known(&self) -> usize {
         self.known.len()
     }
 
-    /// Returns all kinds that are watched, the heaviest first.
+    /// Returns all routes that are watched, the heaviest first.
     pub fn by_weight(&self) -> Vec<&K> {
         let mut all: Vec<_> = self.known.iter().collect();
         all.sort_by(|a, b| b.1.weight.total_cmp(&a.1.weight));
-        all.into_iter().map(|(kind, _)| kind).collect()
+        all.into_iter().map(|(route, _)| route).collect()
     }
 
-    /// Returns the name of the kind with this column.
+    /// Returns the name of the route with this column.
     pub fn name(&self, column: Column) -> Option<&K> {
         self.names.get(column.number()?)?.as_ref()
     }
 
-    /// Returns the column of a kind, if it has one.
-    pub fn of(&self, kind: &K) -> Option<Column> {
-        self.known.get(kind)?.column
+    /// Returns the column of a route, if it has one.
+    pub fn of(&self, route: &K) -> Option<Column> {
+        self.known.get(route)?.column
     }
 }

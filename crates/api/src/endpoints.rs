@@ -5,9 +5,9 @@ use bywash_history::{Columns, WindowSums};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::{
-    Answers, Ask, Audit, Decision, Elephant, Elephants, Evidence, Explained, Exported, Kinds,
-    LabResults, Policy, Preview, Previewed, Proof, Request, Requests, Sessions, SetBypass,
-    SetClass, Status, Undo, Use,
+    Answers, Ask, Audit, Decision, Elephant, Elephants, Evidence, Explained, Exported, LabResults,
+    Policy, Preview, Previewed, Proof, Request, Requests, Routes, Sessions, SetBypass, SetClass,
+    Status, Undo, Use,
 };
 
 /// The callers that may use an operation.
@@ -36,7 +36,7 @@ pub enum Body {
 
 /// An operation of the API.
 #[derive(Clone, Copy)]
-pub struct Route {
+pub struct Endpoint {
     /// The method: `GET` (which includes `HEAD`) or `POST`.
     pub method: &'static str,
     /// The path; a part in braces is a parameter.
@@ -55,8 +55,8 @@ pub struct Route {
     pub problems: &'static [u16],
 }
 
-const fn get(path: &'static str, gets: Body, about: &'static str) -> Route {
-    Route {
+const fn get(path: &'static str, gets: Body, about: &'static str) -> Endpoint {
+    Endpoint {
         method: "GET",
         path,
         access: Access::Operator,
@@ -68,8 +68,8 @@ const fn get(path: &'static str, gets: Body, about: &'static str) -> Route {
     }
 }
 
-const fn post(path: &'static str, sends: Body, gets: Body, about: &'static str) -> Route {
-    Route {
+const fn post(path: &'static str, sends: Body, gets: Body, about: &'static str) -> Endpoint {
+    Endpoint {
         method: "POST",
         path,
         access: Access::Decider,
@@ -81,7 +81,7 @@ const fn post(path: &'static str, sends: Body, gets: Body, about: &'static str) 
     }
 }
 
-impl Route {
+impl Endpoint {
     const fn open(self) -> Self {
         Self { access: Access::Anybody, problems: &[403], ..self }
     }
@@ -140,13 +140,13 @@ const LAST: &[(&str, &str)] = &[
 ];
 
 /// Returns all operations of the API.
-pub const fn routes() -> &'static [Route] {
-    ROUTES
+pub const fn endpoints() -> &'static [Endpoint] {
+    ENDPOINTS
 }
 
-static ROUTES: &[Route] = &[
+static ENDPOINTS: &[Endpoint] = &[
     get("/livez", TEXT, "Returns 200 while the process is alive.").open(),
-    Route {
+    Endpoint {
         problems: &[403, 503],
         ..get("/readyz", TEXT, "Returns 200 while the gateway serves and is not stopping.").open()
     },
@@ -158,7 +158,7 @@ static ROUTES: &[Route] = &[
     .open(),
     get("/", Body::Other("text/html"), "Returns the console.").open(),
     get("/v1/openapi.json", Body::Other("application/json"), "Returns this document.").open(),
-    Route {
+    Endpoint {
         problems: &[400, 403, 503],
         ..get(
             "/v1/proof",
@@ -208,21 +208,21 @@ static ROUTES: &[Route] = &[
         "Returns what sessions do and what they are worth, as the gateway has learned it.",
     ),
     get(
-        "/v1/kinds",
-        Body::Json(of::<Kinds>),
-        "Returns the kinds of requests that the gateway distinguishes.",
+        "/v1/routes",
+        Body::Json(of::<Routes>),
+        "Returns the routes that the gateway distinguishes.",
     ),
     post(
-        "/v1/kinds/ask",
+        "/v1/routes/ask",
         Body::Json(of::<Ask>),
         DECIDED,
-        "Makes a kind an elephant by its name, so that a rule for it can be approved. If none is \
+        "Makes a route an elephant by its name, so that a rule for it can be approved. If none is \
          approved for an hour, the gateway forgets the elephant.",
     ),
     get(
         "/v1/use",
         Body::Json(of::<Use>),
-        "Returns the use of a resource over the last 30 minutes, and the kinds of requests that \
+        "Returns the use of a resource over the last 30 minutes, and the routes that \
          caused it.",
     )
     .query(&[(
@@ -249,7 +249,7 @@ static ROUTES: &[Route] = &[
          minutes.",
     )
     .named(),
-    Route {
+    Endpoint {
         access: Access::Operator,
         problems: &[400, 401, 403, 404],
         ..post(
@@ -319,7 +319,7 @@ static ROUTES: &[Route] = &[
         Body::Json(of::<LabResults>),
         "Returns a list of the results of the laboratory.",
     ),
-    Route {
+    Endpoint {
         problems: &[400, 401, 403, 404, 413],
         ..get(
             "/v1/lab/{name}",

@@ -1,4 +1,4 @@
-// All routes (kinds of requests) that are distinguished, up to ten thousand.
+// All routes that are distinguished, up to ten thousand.
 import { visible } from '../visible';
 import { useMemo, useState } from 'preact/hooks';
 import { post } from '../client';
@@ -11,7 +11,7 @@ import { Panel } from '../page';
 import { place, replace } from '../place';
 import { Problem } from '../problem';
 import { href } from '../route';
-import type { Kind } from '../shapes';
+import type { Route } from '../shapes';
 import { use } from '../signal';
 import { type Column, Table } from '../table';
 import { ByOne } from './list';
@@ -19,18 +19,18 @@ import { ByOne } from './list';
 /**
  * Formats slots. The average decays and never reaches zero, so a very small one is shown as zero.
  */
-const slots = (kind: Kind): string => number(kind.slots < 0.001 ? 0 : kind.slots);
+const slots = (route: Route): string => number(route.slots < 0.001 ? 0 : route.slots);
 
-const columns = (ask: (kind: Kind) => void, why: string | undefined): Column<Kind>[] => [
+const columns = (ask: (route: Route) => void, why: string | undefined): Column<Route>[] => [
     {
         id: 'pattern',
         head: 'Requests',
         isText: true,
         isWide: true,
-        by: kind => kind.pattern,
-        cell: kind => (
-            <span class="pattern" title={visible(kind.pattern)}>
-                {visible(kind.pattern) || 'all others'}
+        by: route => route.pattern,
+        cell: route => (
+            <span class="pattern" title={visible(route.pattern)}>
+                {visible(route.pattern) || 'all others'}
             </span>
         ),
     },
@@ -38,62 +38,62 @@ const columns = (ask: (kind: Kind) => void, why: string | undefined): Column<Kin
         id: 'slots',
         head: 'Slots',
         means: 'Slots that they hold, on average.',
-        by: kind => kind.slots,
-        cell: kind => slots(kind),
+        by: route => route.slots,
+        cell: route => slots(route),
     },
     {
         id: 'rate',
         head: 'Rate',
         unit: '/s',
-        by: kind => kind.requests_per_s,
-        cell: kind => perSecond(kind.requests_per_s),
+        by: route => route.requests_per_s,
+        cell: route => perSecond(route.requests_per_s),
     },
     {
         id: 'lasts',
         head: 'Service',
         unit: 'mean',
         means: 'How long one request holds a slot, on average.',
-        by: kind => kind.lasts_s,
-        cell: kind => duration(kind.lasts_s * 1000),
+        by: route => route.lasts_s,
+        cell: route => duration(route.lasts_s * 1000),
     },
     {
         id: 'bytes',
         head: 'Bytes',
         unit: 'sent /s',
-        by: kind => kind.bytes_per_s,
-        cell: kind => `${bytes(kind.bytes_per_s)}/s`,
+        by: route => route.bytes_per_s,
+        cell: route => `${bytes(route.bytes_per_s)}/s`,
     },
     {
         id: 'one',
         head: 'One client',
         unit: 'at most',
         means: 'The part of their service time that one client caused, at most.',
-        by: kind => kind.by_one,
-        cell: kind => <ByOne of={kind} />,
+        by: route => route.by_one,
+        cell: route => <ByOne of={route} />,
     },
     {
         id: 'transacts',
         head: 'Transactions',
         isText: true,
         means: 'Some of them are transactions.',
-        by: kind => Number(kind.transacts),
-        cell: kind => (kind.transacts ? 'some' : ''),
+        by: route => Number(route.transacts),
+        cell: route => (route.transacts ? 'some' : ''),
     },
     {
         id: 'elephant',
         head: 'Elephant',
-        by: kind => kind.elephant,
-        cell: kind =>
-            kind.elephant != null ? (
-                <a href={href('elephants', kind.elephant)}>elephant {kind.elephant}</a>
-            ) : kind.transacts ? (
+        by: route => route.elephant,
+        cell: route =>
+            route.elephant != null ? (
+                <a href={href('elephants', route.elephant)}>elephant {route.elephant}</a>
+            ) : route.transacts ? (
                 <span class="why">no rule: transactions</span>
             ) : (
                 <button
                     type="button"
                     disabled={why !== undefined}
                     title={why ?? 'Shows what a rule would do. No rule begins yet.'}
-                    onClick={() => ask(kind)}
+                    onClick={() => ask(route)}
                 >
                     Throttle…
                 </button>
@@ -101,15 +101,15 @@ const columns = (ask: (kind: Kind) => void, why: string | undefined): Column<Kin
     },
 ];
 
-export function Kinds() {
+export function Routes() {
     const { query } = use(place);
-    const { value, problem, reload } = useDocument('/v1/kinds', { every: 10_000 });
-    const [asking, setAsking] = useState<Kind>();
+    const { value, problem, reload } = useDocument('/v1/routes', { every: 10_000 });
+    const [asking, setAsking] = useState<Route>();
     const why = mayNotDecide(use(token));
     const shownColumns = useMemo(() => columns(setAsking, why), [why]);
     const wanted = (query.filter ?? '').toLowerCase();
     const shown = useMemo(
-        () => value?.kinds.filter(kind => kind.pattern.toLowerCase().includes(wanted)) ?? [],
+        () => value?.routes.filter(route => route.pattern.toLowerCase().includes(wanted)) ?? [],
         [value, wanted],
     );
     return (
@@ -119,9 +119,9 @@ export function Kinds() {
                 <Filter
                     label="Filter routes"
                     value={query.filter ?? ''}
-                    onInput={filter => replace(href('elephants', undefined, { tab: 'kinds', filter }))}
+                    onInput={filter => replace(href('elephants', undefined, { tab: 'routes', filter }))}
                 >
-                    {count(shown.length)} of {count(value?.kinds.length)} routes
+                    {count(shown.length)} of {count(value?.routes.length)} routes
                 </Filter>
             }
         >
@@ -130,7 +130,7 @@ export function Kinds() {
                 caption="Recent load by route; older requests count less"
                 columns={shownColumns}
                 rows={shown}
-                keyOf={kind => kind.pattern}
+                keyOf={route => route.pattern}
                 order={{ id: 'slots', isDown: true }}
             />
             {asking && (
@@ -139,7 +139,7 @@ export function Kinds() {
                     whys={['It overloads the site and can wait', 'Its owners have asked for it']}
                     verb="Show what a rule would do"
                     act={async word => {
-                        const of = await post('/v1/kinds/ask', {}, { ...word, pattern: asking.pattern });
+                        const of = await post('/v1/routes/ask', {}, { ...word, pattern: asking.pattern });
                         location.hash = href('elephants', of.number);
                     }}
                     onClose={() => setAsking(undefined)}
