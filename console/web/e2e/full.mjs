@@ -56,7 +56,7 @@ function columns(names, from, to, now) {
         waiting: each(at => Math.round(20 * wave(at, 3))),
         throttled_waiting: each(() => 0),
         oldest_ms: each(at => Math.round(400 * wave(at, 3))),
-        newest_first: each(() => false),
+        lifo: each(() => false),
         mean_service_us: each(at => 41_234 + (at % 97)),
         sessions: each(() => 1234),
         bypassed: each(() => false),

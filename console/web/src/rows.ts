@@ -20,7 +20,7 @@ const GAUGES: readonly GaugeName[] = [
     'waiting',
     'throttled_waiting',
     'oldest_ms',
-    'newest_first',
+    'lifo',
     'mean_service_us',
     'sessions',
     'bypassed',

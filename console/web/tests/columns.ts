@@ -18,7 +18,7 @@ export function columns(numbers: number[], { classes = {}, ...given }: Given = {
         waiting: all(0),
         throttled_waiting: all(0),
         oldest_ms: all(0),
-        newest_first: all(false),
+        lifo: all(false),
         mean_service_us: all(0),
         sessions: all(0),
         bypassed: all(false),

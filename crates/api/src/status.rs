@@ -41,7 +41,7 @@ pub struct Status {
     /// How long the oldest waiting request has waited.
     pub oldest_wait_ms: u64,
     /// Whether the newest request goes first, because of overload.
-    pub newest_first: bool,
+    pub lifo: bool,
     /// The recent mean service time; zero while unknown.
     pub mean_service_ms: f64,
     /// The number of sessions that are remembered.

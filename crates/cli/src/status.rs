@@ -43,8 +43,8 @@ pub(crate) fn bypass(args: &Bypass) -> Result<(), Failure> {
 }
 
 fn headline(status: &Status) -> String {
-    let order = if status.newest_first { "newest first" } else { "oldest first" };
-    let state = match (status.draining, status.newest_first) {
+    let order = if status.lifo { "newest first" } else { "oldest first" };
+    let state = match (status.draining, status.lifo) {
         (true, _) => "stopping",
         (false, true) => "overload",
         (false, false) => "no overload",

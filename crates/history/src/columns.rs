@@ -31,7 +31,7 @@ pub struct Columns {
     /// How long the oldest waiting request had waited.
     pub oldest_ms: Vec<u64>,
     /// Whether the newest request went first, because of overload.
-    pub newest_first: Vec<bool>,
+    pub lifo: Vec<bool>,
     /// The recent mean service time; zero while unknown.
     pub mean_service_us: Vec<u64>,
     /// The number of sessions that were remembered.
@@ -190,7 +190,7 @@ impl Columns {
         self.waiting.push(engine.waiting);
         self.throttled_waiting.push(engine.throttled_waiting);
         self.oldest_ms.push(engine.oldest.as_millis());
-        self.newest_first.push(engine.newest_first);
+        self.lifo.push(engine.lifo);
         self.mean_service_us.push(engine.mean_service.as_micros());
         self.sessions.push(engine.sessions);
         self.bypassed.push(bypassed);
@@ -212,7 +212,7 @@ impl Columns {
                         waiting: *self.waiting.get(at)?,
                         throttled_waiting: *self.throttled_waiting.get(at)?,
                         oldest: Span::from_millis(*self.oldest_ms.get(at)?),
-                        newest_first: *self.newest_first.get(at)?,
+                        lifo: *self.lifo.get(at)?,
                         mean_service: Span::from_micros(*self.mean_service_us.get(at)?),
                         sessions: *self.sessions.get(at)?,
                     },

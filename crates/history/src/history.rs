@@ -179,7 +179,7 @@ impl Ring {
                 waiting: mean(|gauges| gauges.engine.waiting),
                 throttled_waiting: mean(|gauges| gauges.engine.throttled_waiting),
                 oldest: oldest.unwrap_or(now.engine.oldest),
-                newest_first: stood.iter().any(|gauges| gauges.engine.newest_first),
+                lifo: stood.iter().any(|gauges| gauges.engine.lifo),
                 // The mean service time is already a mean, and the number of sessions hardly
                 // changes.
                 ..now.engine

@@ -62,11 +62,11 @@ fn a_row_has_what_happened_since_the_one_before_and_the_first_what_happened_sinc
     counter.served(0, 1, Span::from_millis(500));
     counter.reading.classes[1].waiting = 4;
     counter.reading.gauges.engine =
-        Status { limit: 8, waiting: 4, newest_first: true, ..Status::default() };
+        Status { limit: 8, waiting: 4, lifo: true, ..Status::default() };
     history.read(counter.read());
     let columns = seconds(&history);
     assert_eq!((columns.number, columns.lasted_ms), (vec![0, 1], vec![1000, 1000]));
-    assert_eq!((columns.limit, columns.newest_first), (vec![0, 8], vec![false, true]));
+    assert_eq!((columns.limit, columns.lifo), (vec![0, 8], vec![false, true]));
     let [browse, pay] = &columns.classes[..] else { panic!("two classes") };
     assert_eq!(browse.outcomes.served, [3, 1]);
     assert_eq!(browse.useful_ms, [30, 500]);
@@ -81,7 +81,7 @@ fn a_minute_is_the_difference_between_its_ends() {
     for second in 0..125 {
         counter.served(0, 1, Span::from_millis(if second < 60 { 10 } else { 1000 }));
         counter.reading.gauges.engine.waiting = second % 60;
-        counter.reading.gauges.engine.newest_first = second == 7;
+        counter.reading.gauges.engine.lifo = second == 7;
         history.read(counter.read());
     }
     let columns = history.columns(Range::Minutes, 0);
@@ -90,7 +90,7 @@ fn a_minute_is_the_difference_between_its_ends() {
     assert!(
         columns.classes[0].p50_ms[0] < Some(11.0) && columns.classes[0].p50_ms[1] > Some(900.0)
     );
-    assert_eq!((columns.waiting, columns.newest_first), (vec![30, 30], vec![true, false]));
+    assert_eq!((columns.waiting, columns.lifo), (vec![30, 30], vec![true, false]));
 }
 
 #[test]

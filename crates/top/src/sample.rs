@@ -79,7 +79,7 @@ pub(super) fn answers() -> Answers {
     let none = json!({ "name": "fixed", "parameters": {} });
     let status = serde_json::from_value(json!({
         "version": "0.1.0", "config_hash": "0123456789abcdef", "mode": "observe", "pid": 7, "draining": false, "uptime_ms": 60000, "limit": 4, "running": 4,
-        "waiting": 50, "throttled_waiting": 0, "oldest_wait_ms": 1234, "newest_first": true, "mean_service_ms": 80.0, "sessions": 3,
+        "waiting": 50, "throttled_waiting": 0, "oldest_wait_ms": 1234, "lifo": true, "mean_service_ms": 80.0, "sessions": 3,
         "connections": 5, "streams": 0, "memory": { "used": 0, "budget": 1, "level": "calm" }, "servers": [], "policy": none, "concurrency_policy": none, "access_log_dropped": 0,
         "classes": [class("confirm", "transaction", "enforce", 10, 0, 5000.0), class("search", "browsing", "observe", 100, 50, 36.0)],
         "revisions": { "elephants": 1, "policy": 2, "audit": 3 }

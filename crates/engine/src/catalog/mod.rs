@@ -35,7 +35,7 @@ mod tests {
     fn every_policy_can_be_made_from_its_defaults() {
         for policy in &POLICIES {
             let settings = policy.settings([]).unwrap();
-            assert!(!settings.scheduler(&[]).newest_first(), "{} starts calm", policy.name);
+            assert!(!settings.scheduler(&[]).lifo(), "{} starts calm", policy.name);
         }
     }
 

@@ -176,7 +176,7 @@ impl Engine {
             waiting: view.length() as u32,
             throttled_waiting: self.lanes.length() as u32,
             oldest: view.oldest().map_or(Span::ZERO, |id| view.age(id)),
-            newest_first: self.scheduler.newest_first(),
+            lifo: self.scheduler.lifo(),
             mean_service: self.mean_service.mean(),
             sessions: self.sessions.len() as u32,
         }

@@ -56,7 +56,7 @@ pub struct Status {
     /// How long the oldest request in the queue has waited.
     pub oldest: Span,
     /// Whether the newest requests of any standing or class go first, which means overload.
-    pub newest_first: bool,
+    pub lifo: bool,
     /// The recent mean service time; zero while unknown.
     pub mean_service: Span,
     /// The number of sessions that are remembered.

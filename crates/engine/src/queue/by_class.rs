@@ -72,7 +72,7 @@ impl ByClass {
 
     /// Returns whether the newest request of this queue goes first.
     fn serves_newest_of(&self, class: usize) -> bool {
-        self.queues[class].tier == Tier::Browsing && self.newest_first()
+        self.queues[class].tier == Tier::Browsing && self.lifo()
     }
 }
 
@@ -120,7 +120,7 @@ impl Scheduler for ByClass {
         self.cpu.as_ref().map(Thresholds::meter)
     }
 
-    fn newest_first(&self) -> bool {
+    fn lifo(&self) -> bool {
         self.cpu.as_ref().is_some_and(Thresholds::overloaded)
     }
 }

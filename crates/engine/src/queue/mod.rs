@@ -287,7 +287,7 @@ pub trait Scheduler: Send {
     }
 
     /// Returns whether the newest requests of any standing or class go first at present.
-    fn newest_first(&self) -> bool;
+    fn lifo(&self) -> bool;
 }
 
 /// The filling from which on a queue is about to lose requests.

@@ -193,21 +193,21 @@ impl<R: Ranking> Ranked<R> {
         let group = self.ranking.group(view.waiting(id));
         self.groups.remove(id);
         if self.groups.length(group) == 0 {
-            self.newest_first_in(view, group);
+            self.lifo_in(view, group);
         }
     }
 
     /// Looks at the age of the group's oldest request. Returns whether the newest of this group go
     /// first.
-    fn newest_first_in(&mut self, view: &QueueView<'_>, group: usize) -> bool {
+    fn lifo_in(&mut self, view: &QueueView<'_>, group: usize) -> bool {
         let head = self.groups.front(group).map(|id| view.age(id));
         self.detector.look(view.now, group, head, view.mean_service)
     }
 
     /// Returns whether the newest requests of the group of this one go first.
-    fn newest_first_with(&mut self, view: &QueueView<'_>, id: RequestId) -> bool {
+    fn lifo_with(&mut self, view: &QueueView<'_>, id: RequestId) -> bool {
         let group = self.ranking.group(view.waiting(id));
-        self.newest_first_in(view, group)
+        self.lifo_in(view, group)
     }
 
     /// Returns a request of the cells with this rank: the next to serve, or else the first to
@@ -220,7 +220,7 @@ impl<R: Ranking> Ranked<R> {
         let one = self.end_of_cell(view, complete, to_serve);
         let other = if may_run { self.end_of_cell(view, unfinished, to_serve) } else { None };
         let (Some(one), Some(other)) = (one, other) else { return one.or(other) };
-        let newest = self.newest_first_with(view, one);
+        let newest = self.lifo_with(view, one);
         let is_older = view.waiting(one).since <= view.waiting(other).since;
         Some(if is_older == (newest == to_serve) { other } else { one })
     }
@@ -231,7 +231,7 @@ impl<R: Ranking> Ranked<R> {
         cell: usize,
         to_serve: bool,
     ) -> Option<RequestId> {
-        let newest = self.newest_first_with(view, self.cells.front(cell)?);
+        let newest = self.lifo_with(view, self.cells.front(cell)?);
         if newest == to_serve { self.cells.back(cell) } else { self.cells.front(cell) }
     }
 
@@ -249,8 +249,8 @@ impl<R: Ranking> Ranked<R> {
             if longest.is_some_and(|(before, _)| before <= since) {
                 continue;
             }
-            let newest_first = self.newest_first_with(view, head);
-            let newest = view.newest_of(class).filter(|_| newest_first);
+            let lifo = self.lifo_with(view, head);
+            let newest = view.newest_of(class).filter(|_| lifo);
             let oldest = view.of_class(class).take(MOST_SET_BACK);
             let may = |id: &RequestId| {
                 view.behaved(view.waiting(*id)) <= Behaved::Unknown && view.may_run(*id)
@@ -339,7 +339,7 @@ impl<R: Ranking> Ranked<R> {
         let worst = self.occupied.worst();
         let worst = worst.filter(|worst| self.behind.level(*worst) >= self.behind.level(arriving));
         let out = worst.and_then(|worst| {
-            let newest = self.newest_first_with(view, id);
+            let newest = self.lifo_with(view, id);
             // The arriving request is the newest among equals, so it is the worst only if the
             // oldest go first.
             let is_worse = self.behind.level(worst) > self.behind.level(arriving) || newest;
@@ -457,11 +457,11 @@ impl<R: Ranking> Scheduler for Ranked<R> {
         let arriving = self.rank[self.cell_of(view, view.waiting(new))];
         let best = self.best(view).unwrap_or(arriving);
         // Among equals `new` is the newest.
-        let is_ahead = arriving < best || (arriving == best && self.newest_first_with(view, new));
+        let is_ahead = arriving < best || (arriving == best && self.lifo_with(view, new));
         if is_ahead && !view.exceeds_share(new, self.running_share) { new } else { first }
     }
 
-    fn newest_first(&self) -> bool {
+    fn lifo(&self) -> bool {
         self.detector.overloaded()
     }
 }

@@ -12,7 +12,7 @@ use crate::request::RequestId;
 #[derive(Debug)]
 pub struct Single {
     capacity: usize,
-    newest_first: bool,
+    lifo: bool,
 }
 
 impl Single {
@@ -20,7 +20,7 @@ impl Single {
     pub fn new(settings: &SchedulerSettings) -> Self {
         Self {
             capacity: settings.count("capacity") as usize,
-            newest_first: settings.choice("order") == "lifo",
+            lifo: settings.choice("order") == "lifo",
         }
     }
 }
@@ -31,7 +31,7 @@ impl Scheduler for Single {
     }
 
     fn pop(&mut self, view: &QueueView<'_>) -> Option<(RequestId, Reason)> {
-        let next = if self.newest_first { view.newest() } else { view.oldest() };
+        let next = if self.lifo { view.newest() } else { view.oldest() };
         next.map(|id| (id, Reason::Best))
     }
 
@@ -40,10 +40,10 @@ impl Scheduler for Single {
     }
 
     fn goes_first(&mut self, view: &QueueView<'_>, new: RequestId) -> RequestId {
-        if self.newest_first { new } else { view.oldest().unwrap_or(new) }
+        if self.lifo { new } else { view.oldest().unwrap_or(new) }
     }
 
-    fn newest_first(&self) -> bool {
-        self.newest_first
+    fn lifo(&self) -> bool {
+        self.lifo
     }
 }

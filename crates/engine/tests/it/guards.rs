@@ -69,7 +69,7 @@ fn is_overload(given: &[(&str, &str)], ask: impl FnOnce(&mut Site)) -> bool {
     ask(&mut site);
     site.now = site.now + SECOND;
     site.arrive(DETAILS);
-    site.status().newest_first
+    site.status().lifo
 }
 
 #[test]

@@ -73,12 +73,12 @@ fn browsing_turns_newest_first_above_the_upper_threshold_and_back_below_the_lowe
         (0.80, false),
     ];
     let mut site = Site::busy("lifo-pri", &[("upper", "0.9"), ("lower", "0.75")]);
-    for (share, newest_first) in readings {
+    for (share, lifo) in readings {
         site.cpu(share);
         let ids = [0; 3].map(|_| site.arrive(BROWSE));
-        let expected = if newest_first { [ids[2], ids[1], ids[0]] } else { ids };
+        let expected = if lifo { [ids[2], ids[1], ids[0]] } else { ids };
         assert_eq!(site.drain(), expected, "after a reading of {share}");
-        assert_eq!(site.status().newest_first, newest_first);
+        assert_eq!(site.status().lifo, lifo);
         site.arrive(MAIN);
     }
 }
@@ -134,7 +134,7 @@ fn the_single_queue_can_be_newest_first() {
     let mut site = Site::busy("single-queue", &[("order", "lifo")]);
     let mut ids = [MAIN, CONFIRM, LOGIN, BROWSE].map(|class| site.arrive(class));
     ids.reverse();
-    assert!(site.status().newest_first);
+    assert!(site.status().lifo);
     assert_eq!(site.drain(), ids);
 }
 

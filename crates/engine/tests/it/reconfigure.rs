@@ -242,9 +242,9 @@ fn a_detector_starts_new_with_a_new_order_and_goes_on_without_one() {
     let mut site = Site::busy("lifo-pri", &[]);
     site.cpu(1.0);
     site.reconfigure(classes(), None, one_slot());
-    assert!(site.status().newest_first);
+    assert!(site.status().lifo);
     reschedule(&mut site, "lifo-pri", &[]);
-    assert!(!site.status().newest_first);
+    assert!(!site.status().lifo);
 }
 
 #[test]

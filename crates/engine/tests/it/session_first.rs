@@ -323,7 +323,7 @@ fn after(wait: impl Fn(Span) -> Span) -> (usize, bool) {
     let actions = site.limit(2);
     let started =
         ids.iter().position(|id| actions == [Action::Dispatch { id: *id, reason: Reason::Best }]);
-    (started.expect("one of them"), site.status().newest_first)
+    (started.expect("one of them"), site.status().lifo)
 }
 
 #[test]
@@ -349,9 +349,9 @@ fn a_rank_that_has_emptied_is_calm_again() {
     site.pass(Span::from_millis(200));
     let last = site.arrive(MAIN);
     assert_eq!(site.next(), last, "newest first");
-    assert!(site.status().newest_first);
+    assert!(site.status().lifo);
     site.drain();
-    assert!(!site.status().newest_first);
+    assert!(!site.status().lifo);
     site.arrive(MAIN);
     let ids = [0; 2].map(|_| site.arrive(MAIN));
     assert_eq!(site.next(), ids[0]);
@@ -365,7 +365,7 @@ fn a_rank_emptied_by_clients_that_leave_is_calm_again() {
     assert_eq!(site.next(), ids[2]);
     site.leave(ids[0]);
     site.leave(ids[1]);
-    assert!(!site.status().newest_first);
+    assert!(!site.status().lifo);
 }
 
 #[test]

@@ -374,7 +374,7 @@ fn a_request_of_a_slow_address_that_waits_does_not_make_it_overload() {
         site.now = site.now + Span::from_millis(100);
         site.next();
         site.next();
-        assert!(!site.engine.status(site.now).newest_first);
+        assert!(!site.engine.status(site.now).lifo);
     }
 }
 

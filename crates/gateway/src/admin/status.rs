@@ -35,7 +35,7 @@ pub(super) fn status(shared: &Shared) -> Status {
         departed: shared.departed.load(Ordering::Relaxed) as u64,
         throttled_waiting: status.throttled_waiting,
         oldest_wait_ms: status.oldest.as_millis(),
-        newest_first: status.newest_first,
+        lifo: status.lifo,
         mean_service_ms: status.mean_service.as_secs_f64() * 1e3,
         sessions: status.sessions,
         session_cookie: settings.session_cookie.as_ref().map(|cookie| cookie.status()),
@@ -173,7 +173,7 @@ pub(super) fn read_gauges(shared: &Shared) {
     gauges.running.set(i64::from(status.running));
     gauges.throttled_waiting.set(i64::from(status.throttled_waiting));
     gauges.lanes.set(i64::from(shared.elephants.lanes.missing().is_none()));
-    gauges.newest_first.set(i64::from(status.newest_first));
+    gauges.lifo.set(i64::from(status.lifo));
     gauges.sessions.set(i64::from(status.sessions));
     gauges.set_evictions(shared.driver.session_counts().1);
     let connections = shared.connections.open();

@@ -54,7 +54,7 @@ struct CodelLifo {
     capacity: usize,
     lifo_above: Share,
     codel: Codel,
-    newest_first: bool,
+    lifo: bool,
 }
 
 /// The state of `CoDel`.
@@ -93,13 +93,13 @@ impl CodelLifo {
             capacity: settings.count("capacity") as usize,
             lifo_above: settings.share("lifo_above"),
             codel,
-            newest_first: false,
+            lifo: false,
         }
     }
 
     fn next(&mut self, moment: &QueueView<'_>) -> Option<RequestId> {
-        self.newest_first = moment.length() as f64 > self.lifo_above.get() * self.capacity as f64;
-        if self.newest_first { moment.newest() } else { moment.oldest() }
+        self.lifo = moment.length() as f64 > self.lifo_above.get() * self.capacity as f64;
+        if self.lifo { moment.newest() } else { moment.oldest() }
     }
 }
 
@@ -125,7 +125,7 @@ impl Scheduler for CodelLifo {
         self.next(moment).map(|id| (id, Reason::Best))
     }
 
-    fn newest_first(&self) -> bool {
-        self.newest_first
+    fn lifo(&self) -> bool {
+        self.lifo
     }
 }

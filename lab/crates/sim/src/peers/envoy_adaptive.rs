@@ -72,7 +72,7 @@ impl Scheduler for NoQueue {
         None
     }
 
-    fn newest_first(&self) -> bool {
+    fn lifo(&self) -> bool {
         false
     }
 }

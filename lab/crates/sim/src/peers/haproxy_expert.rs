@@ -33,7 +33,7 @@ use bywash_engine::{AddressKey, Class, RequestId, SessionKey, Signals, Tier};
 use bywash_units::Span;
 
 use super::SLOTS;
-use super::tree::{Backend, Rules, newest_first};
+use super::tree::{Backend, Rules, lifo_offset};
 
 /// The `Retry-After` of every refusal.
 pub const RETRY_AFTER: Span = Span::from_secs(2);
@@ -214,7 +214,7 @@ impl Rules for Expert {
         }
         self.deep = depth >= self.lifo_from;
         let newest = self.deep && self.step(waiting).is_none();
-        Some((self.class(waiting), if newest { newest_first(moment.now) } else { 0 }))
+        Some((self.class(waiting), if newest { lifo_offset(moment.now) } else { 0 }))
     }
 
     fn on_departure(&mut self, moment: &QueueView<'_>, id: RequestId) {
@@ -227,7 +227,7 @@ impl Rules for Expert {
         }
     }
 
-    fn newest_first(&self) -> bool {
+    fn lifo(&self) -> bool {
         self.deep
     }
 }

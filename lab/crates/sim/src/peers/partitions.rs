@@ -80,7 +80,7 @@ impl Scheduler for Partitions {
         moment.oldest().map(|id| (id, Reason::Best))
     }
 
-    fn newest_first(&self) -> bool {
+    fn lifo(&self) -> bool {
         false
     }
 }

@@ -95,7 +95,7 @@ impl Scheduler for SessionAdmission {
         Some((Meter::Cpu, self.interval))
     }
 
-    fn newest_first(&self) -> bool {
+    fn lifo(&self) -> bool {
         false
     }
 }

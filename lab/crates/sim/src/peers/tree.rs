@@ -32,7 +32,7 @@ pub(super) trait Rules: Send {
     }
 
     /// Returns whether the newest go first in some class.
-    fn newest_first(&self) -> bool {
+    fn lifo(&self) -> bool {
         false
     }
 }
@@ -87,8 +87,8 @@ impl<R: Rules> Scheduler for Backend<R> {
         self.rules.on_departure(moment, id);
     }
 
-    fn newest_first(&self) -> bool {
-        self.rules.newest_first()
+    fn lifo(&self) -> bool {
+        self.rules.lifo()
     }
 }
 
@@ -143,6 +143,6 @@ fn milliseconds(now: Time) -> i64 {
 
 /// Returns the offset that puts the newest first: `date(0,ms),mod(262144),mul(-2)`. It jumps back
 /// to 0 every 262 s; requests queued before the jump then go before those that arrive after it.
-pub(super) fn newest_first(now: Time) -> i64 {
+pub(super) fn lifo_offset(now: Time) -> i64 {
     milliseconds(now) % 262_144 * -2
 }

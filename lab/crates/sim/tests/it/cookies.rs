@@ -35,7 +35,7 @@ impl Scheduler for NobodyWithACookie {
         moment.oldest().map(|id| (id, Reason::Best))
     }
 
-    fn newest_first(&self) -> bool {
+    fn lifo(&self) -> bool {
         false
     }
 }

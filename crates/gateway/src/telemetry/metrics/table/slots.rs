@@ -12,7 +12,7 @@ pub(super) static SUBJECT: Subject = Subject {
         &LIMIT_LEAST,
         &LIMIT_MOST,
         &RUNNING,
-        &NEWEST_FIRST,
+        &LIFO,
         &STREAMS,
         &UPLOADS,
         &DEPARTED,
@@ -62,8 +62,8 @@ pub(crate) static RUNNING: Metric = Metric {
          the application. `upstream.response_timeout` and `total_timeout` bound that.",
     ),
 };
-pub(crate) static NEWEST_FIRST: Metric = Metric {
-    name: "bywash_newest_first",
+pub(crate) static LIFO: Metric = Metric {
+    name: "bywash_lifo",
     kind: Gauge,
     unit: "0 or 1",
     labels: &[],
