@@ -59,8 +59,8 @@ def configure(root, url, way):
     leases = f'leases = ["{stack.USER}"]\n' if os.getuid() == 0 else ""  # otherwise PHP runs as the daemon's user
     config.write_text(
         f'version = 1\nmode = "observe"\n[upstream]\nserver = "{url}"\n'
-        f'[sentry]\nmode = "enforce"\nadmin = "127.0.0.1:{free_port()}"\n{told}{leases}'
-        f'[database.wordpress]\nserver = "mysql://sentry@{os.environ["BYWASH_MARIADB"]}/shop"\npassword_file = "{password}"\n')
+        f'[stopd]\nmode = "enforce"\nadmin = "127.0.0.1:{free_port()}"\n{told}{leases}'
+        f'[database.wordpress]\nserver = "mysql://stopd@{os.environ["BYWASH_MARIADB"]}/shop"\npassword_file = "{password}"\n')
     return config
 
 
@@ -70,7 +70,7 @@ def once(way, visitors, processes, url, rho, chosen, seed):
     config = configure(root, url, way)
     try:
         if way == "with":
-            command = [play.BYWASH, "sentry", "--config", config]
+            command = [play.BYWASH, "stopd", "--config", config]
             socket(root).unlink(missing_ok=True)
             started.append(processes.start("stopd", command, socket(root).exists))
         gateway, front = play.bywash(processes, config)
@@ -103,7 +103,7 @@ def main():
     processes, visitors, rows = Processes(root), play.Visitors(wordpress.SCENARIO), []
     print(f"this takes about {2 * chosen.seeds * (chosen.seconds + 35) / 60:.0f} minutes", file=sys.stderr)
     try:
-        url = wordpress.start(processes, root, sentry=socket(root))
+        url = wordpress.start(processes, root, stopd=socket(root))
         rho = 0.5 * visitors.rho(json.loads(found.read_text())["knee"])
         for seed in range(1, chosen.seeds + 1):
             for way in WAYS if seed % 2 else reversed(WAYS):

@@ -40,7 +40,7 @@ FILES = {
 }
 
 
-def start(processes, root, sentry=None):
+def start(processes, root, stopd=None):
     """Starts the blog in this folder. If there is the path of a stop daemon's socket, the blog has the files that lease its
     queries there. Returns its URL."""
     pages = root / "pages"
@@ -50,9 +50,9 @@ def start(processes, root, sentry=None):
     subprocess.run(["php", ROOT / "lab/elephants/wordpress.php", pages, str(POSTS)], check=True,
                    stdout=subprocess.DEVNULL)
     environment = os.environ
-    if sentry:
+    if stopd:
         (pages / "wp-content/mu-plugins/bywash").mkdir(parents=True)
         for place, file in FILES.items():
             shutil.copy(ROOT / file, pages / "wp-content" / place)
-        environment = environment | {"BYWASH_SENTRY": str(sentry)}
+        environment = environment | {"BYWASH_STOPD": str(stopd)}
     return stack.php(processes, root, pages, "        location / { try_files $uri $uri/ /index.php?$args; }\n", env=environment)

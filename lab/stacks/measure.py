@@ -15,9 +15,9 @@ from bywash_lab.places import ROOT
 from bywash_lab.reports import not_tested, table
 
 REMEDIES = {
-    "PostgreSQL 0": "set it to 100ms, or use `bywash sentry`",
-    "PostgreSQL 100ms": "nothing, if the application closes its connection; with a pool it does not: `bywash sentry`",
-    "MariaDB": "`bywash sentry`",
+    "PostgreSQL 0": "set it to 100ms, or use `bywash stopd`",
+    "PostgreSQL 100ms": "nothing, if the application closes its connection; with a pool it does not: `bywash stopd`",
+    "MariaDB": "`bywash stopd`",
 }
 # By the names in the output of scripts/fronts.
 REMEDIES_OF_HOPS = {

@@ -78,12 +78,12 @@ AliasMatch "^/(on|off)/query/" "{root}/pages/query.php"
 
 DAEMON = """version = 1
 mode = "enforce"
-[sentry]
-socket = "{root}/sentry.sock"
+[stopd]
+socket = "{root}/stopd.sock"
 leases = ["{user}"]
 stops = ["{user}"]
 [database.shop]
-server = "postgres://sentry@{postgres}/shop"
+server = "postgres://stopd@{postgres}/shop"
 password_file = "{root}/password"
 """
 
@@ -97,14 +97,14 @@ def apache(folder):
     server = version(r"Apache/([\d.]+)", "apache2", "-v")
     name = f"Apache {server} prefork, mod_php {version(r'PHP ([0-9.]+)', 'php', '-v')}"
     handlers = [PLAIN_PHP, WRITES_PHP]
-    more = httpd.sentry(folder, out, folder / "sentry.sock") + PAGES.format(root=folder, modules=httpd.MODULES)
+    more = httpd.sentry(folder, out, folder / "stopd.sock") + PAGES.format(root=folder, modules=httpd.MODULES)
     pages = {page: (HERE / page).read_text() for page in ["page.php", "query.php"]}
     with contextlib.ExitStack() as stack:
         if "BYWASH_POSTGRES" in os.environ:
             stack.enter_context(daemon(folder))
             handlers += [
                 Handler("waits for PostgreSQL", "off/query", "the next row", in_steps=False),
-                Handler("the same with `mod_bywash_sentry`, `Bywash\\leased`, `bywash sentry`", "on/query",
+                Handler("the same with `mod_bywash_sentry`, `Bywash\\leased`, `bywash stopd`", "on/query",
                         "[how to set it up](../../native/sentry/README.md#in-a-web-server)", in_steps=False)]
         server = httpd.Apache(folder, out, pages, more, children=3)
         stack.callback(server.close)
@@ -113,15 +113,15 @@ def apache(folder):
 
 @contextlib.contextmanager
 def daemon(folder):
-    """Runs `bywash sentry` for PostgreSQL."""
+    """Runs `bywash stopd` for PostgreSQL."""
     (folder / "password").write_text("lab\n")
     (folder / "password").chmod(0o600)
     (folder / "bywash.toml").write_text(DAEMON.format(root=folder, user=httpd.USER, postgres=os.environ["BYWASH_POSTGRES"]))
     process = start(
-        os.environ["BYWASH"], "sentry", "--config", folder / "bywash.toml", "--admin", f"127.0.0.1:{free_port()}",
+        os.environ["BYWASH"], "stopd", "--config", folder / "bywash.toml", "--admin", f"127.0.0.1:{free_port()}",
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     try:
-        announced("bywash sentry", process.stderr, "leases and stops")
+        announced("bywash stopd", process.stderr, "leases and stops")
         yield
     finally:
         kill(process)

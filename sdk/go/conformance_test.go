@@ -146,7 +146,7 @@ type databaseVector struct {
 
 func TestNamesOfDatabasesAreThoseOfTheKit(t *testing.T) {
 	for _, vector := range vectors[databaseVector](t, "names.json", "databases") {
-		if _, err := NewSentry("").Connector(nil, MySQL(vector.Name)); (err == nil) != vector.IsValid {
+		if _, err := NewStopClient("").Connector(nil, MySQL(vector.Name)); (err == nil) != vector.IsValid {
 			t.Errorf("%s %q: %v", vector.Why, vector.Name, err)
 		}
 	}

@@ -21,7 +21,7 @@ import (
 
 type connection struct {
 	wrapped  driver.Conn
-	sentry   *Sentry
+	stopd    *StopClient
 	database *Database
 	// The database's own number of the connection; 0 until it is known.
 	number        uint64

@@ -66,7 +66,7 @@ func hasField(err error, name string, number uint64) bool {
 
 // Connector returns a connector whose connections are leased, for sql.OpenDB. For a driver without
 // a connector, wrap the result of its OpenConnector.
-func (s *Sentry) Connector(wrapped driver.Connector, database Database) (driver.Connector, error) {
+func (s *StopClient) Connector(wrapped driver.Connector, database Database) (driver.Connector, error) {
 	if !isName(database.name, 32, "_-") || database.number != "" && database.name == ownDatabase {
 		return nil, fmt.Errorf("bywash: %q is not a name of a database: it must have 1 to 32 letters, digits or any of _ -, and not be %s",
 			database.name, ownDatabase)
@@ -76,7 +76,7 @@ func (s *Sentry) Connector(wrapped driver.Connector, database Database) (driver.
 
 type connector struct {
 	driver.Connector
-	sentry   *Sentry
+	stopd    *StopClient
 	database *Database
 }
 
@@ -85,8 +85,8 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := &connection{wrapped: wrapped, sentry: c.sentry, database: c.database}
-	if c.database.number != "" && c.sentry.conversation() != nil {
+	made := &connection{wrapped: wrapped, stopd: c.stopd, database: c.database}
+	if c.database.number != "" && c.stopd.conversation() != nil {
 		if err := made.learnNumber(ctx); err != nil {
 			_ = wrapped.Close()
 			return nil, err

@@ -107,7 +107,7 @@ func can[T any](value any) bool {
 func shop(t *testing.T, d *desk, wrapped func(bare) driver.Conn) (db *sql.DB, closed *int) {
 	t.Helper()
 	closed = new(int)
-	connector, err := NewSentry(d.socket).Connector(connects(func() (driver.Conn, error) {
+	connector, err := NewStopClient(d.socket).Connector(connects(func() (driver.Conn, error) {
 		return wrapped(bare{closed}), nil
 	}), Postgres("shop"))
 	must(t, err)
@@ -201,7 +201,7 @@ func TestAQueryInThisProcessIsInterruptedWhenTheDaemonSaysSo(t *testing.T) {
 		}
 		return []string{" OK"}
 	})
-	connector, err := NewSentry(d.socket).Connector(connects(func() (driver.Conn, error) {
+	connector, err := NewStopClient(d.socket).Connector(connects(func() (driver.Conn, error) {
 		return waits{bare{new(int)}}, nil
 	}), InProcess())
 	must(t, err)
@@ -257,7 +257,7 @@ func TestACancelledQueryIsTheErrorOfARequestThatIsOver(t *testing.T) {
 }
 
 func TestADatabaseInThisProcessNeedsNoName(t *testing.T) {
-	if _, err := NewSentry("").Connector(nil, InProcess()); err != nil {
+	if _, err := NewStopClient("").Connector(nil, InProcess()); err != nil {
 		t.Error(err)
 	}
 }

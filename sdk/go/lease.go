@@ -26,7 +26,7 @@ var ErrTaken = errors.New("bywash: another client of the stop daemon has leased 
 
 // Lease is the time in which a connection works for a request. Any goroutine may release it.
 type Lease struct {
-	sentry *Sentry
+	stopd *StopClient
 	// The conversation of the lease; nil if there is nothing to release.
 	conversation      *conversation
 	request, database string
@@ -43,13 +43,13 @@ type Lease struct {
 // connection is the database's number of the connection. If the request cannot be stopped, or there
 // is no daemon, the lease does nothing. The error is a *Terminated if the request is over, in which
 // case the query must not begin; or it is ErrTaken.
-func (s *Sentry) Lease(ctx context.Context, database string, connection uint64) (*Lease, error) {
+func (s *StopClient) Lease(ctx context.Context, database string, connection uint64) (*Lease, error) {
 	return s.lease(ctx, database, connection, nil)
 }
 
 // Own leases something in this process that stops when its context is cancelled, and returns such a
 // context. The context ends with the lease.
-func (s *Sentry) Own(ctx context.Context) (context.Context, *Lease, error) {
+func (s *StopClient) Own(ctx context.Context) (context.Context, *Lease, error) {
 	token := From(ctx)
 	if token == nil {
 		s.isOutside()
@@ -65,7 +65,7 @@ func (s *Sentry) Own(ctx context.Context) (context.Context, *Lease, error) {
 	return ctx, lease, nil
 }
 
-func (s *Sentry) lease(ctx context.Context, database string, connection uint64, told func(Reason)) (*Lease, error) {
+func (s *StopClient) lease(ctx context.Context, database string, connection uint64, told func(Reason)) (*Lease, error) {
 	none := &Lease{isGood: true}
 	token := From(ctx)
 	if token == nil || token.name == "" {
@@ -77,7 +77,7 @@ func (s *Sentry) lease(ctx context.Context, database string, connection uint64, 
 		s.isUnreachable()
 		return none, token.Checkpoint()
 	}
-	lease := &Lease{sentry: s, conversation: c, database: database, connection: connection, request: token.name}
+	lease := &Lease{stopd: s, conversation: c, database: database, connection: connection, request: token.name}
 	if told != nil {
 		c.tells(connection, told)
 	}
@@ -101,7 +101,7 @@ func (s *Sentry) lease(ctx context.Context, database string, connection uint64, 
 }
 
 // isLeased evaluates the answer to a lease.
-func (s *Sentry) isLeased(lease *Lease, token *Token, given answer, err error) error {
+func (s *StopClient) isLeased(lease *Lease, token *Token, given answer, err error) error {
 	switch {
 	case err == errOver:
 		s.isUnreachable()
@@ -161,7 +161,7 @@ func (l *Lease) release() {
 		l.isGood = true
 	}
 	if !l.isGood {
-		l.sentry.doubtful.Add(1)
+		l.stopd.doubtful.Add(1)
 	}
 }
 

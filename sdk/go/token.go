@@ -84,8 +84,8 @@ type Token struct {
 	reason Reason
 	timer  *time.Timer
 	cancel context.CancelCauseFunc
-	// The sentries that hold leases of this request; each is notified when the request is over.
-	sentries []*Sentry
+	// The stop clients that hold leases of this request; each is notified when the request is over.
+	stopClients []*StopClient
 }
 
 // Begin begins a request outside of net/http now and returns its token. Call Settle, Leave and End
@@ -328,8 +328,8 @@ func (t *Token) terminate(reason Reason, now time.Duration) {
 	}
 	// Send the stop before the context is cancelled, so that a lease released because of that is
 	// released after the stop.
-	for _, sentry := range t.sentries {
-		sentry.stop(t.name, reason)
+	for _, stopd := range t.stopClients {
+		stopd.stop(t.name, reason)
 	}
 	if t.cancel != nil {
 		// This cannot deadlock: functions that wait for the context run on goroutines of their own.
@@ -338,11 +338,11 @@ func (t *Token) terminate(reason Reason, now time.Duration) {
 }
 
 // leases returns whether connections of the request may be leased, which is not so if it is over or
-// nothing ends it any more. If so, the sentry will be notified when the request is over. leases
-// calls say with the longest time that can be left, under the lock, so that the lease is submitted
-// before any stop of this process. A stop that came first would find nothing, and the daemon would
-// not remember it.
-func (t *Token) leases(sentry *Sentry, say func(left time.Duration)) (bool, error) {
+// nothing ends it any more. If so, the stop client will be notified when the request is over.
+// leases calls say with the longest time that can be left, under the lock, so that the lease is
+// submitted before any stop of this process. A stop that came first would find nothing, and the
+// daemon would not remember it.
+func (t *Token) leases(stopd *StopClient, say func(left time.Duration)) (bool, error) {
 	if err := t.Checkpoint(); err != nil {
 		return false, err
 	}
@@ -350,8 +350,8 @@ func (t *Token) leases(sentry *Sentry, say func(left time.Duration)) (bool, erro
 	defer t.granted.mutex.Unlock()
 	switch t.state {
 	case running, settled:
-		if !slices.Contains(t.sentries, sentry) {
-			t.sentries = append(t.sentries, sentry)
+		if !slices.Contains(t.stopClients, stopd) {
+			t.stopClients = append(t.stopClients, stopd)
 		}
 		say(t.leftAtMost(t.controller.now()))
 		return true, nil

@@ -138,8 +138,8 @@ export interface Options {
   trustRequest?: boolean
 }
 
-/** Counts of a `Sentry` since the start. */
-export interface SentryStats {
+/** Counts of a `StopClient` since the start. */
+export interface StopClientStats {
   /** Queries that ran under a lease. */
   leased: number
   /**
@@ -165,14 +165,14 @@ export interface SentryStats {
 }
 
 /**
- * The client of the stop daemon at `path`, else at BYWASH_SENTRY, else at
- * /run/bywash-sentry/sentry.sock. There is one for each process.
+ * The client of the stop daemon at `path`, else at BYWASH_STOPD, else at
+ * /run/bywash-stopd/stopd.sock. There is one for each process.
  */
-export class Sentry {
+export class StopClient {
   constructor (path?: string, options?: { clock?: () => number, patience?: number })
   readonly path: string
   stop (request: string, reason: Reason): void
-  stats (): SentryStats
+  stats (): StopClientStats
   /** Ends the conversation. Later queries begin another. */
   close (): void
 }
@@ -187,7 +187,7 @@ export class Taken extends Error {
 
 /** A query of the current request, on a connection of a driver that `leased` does not support. */
 export class Query {
-  constructor (sentry: Sentry, database: string, number: () => number | null | undefined, close: () => void)
+  constructor (stopd: StopClient, database: string, number: () => number | null | undefined, close: () => void)
   /** Whether the query will be leased. */
   readonly isLeased: boolean
   run<Result> (work: () => Promise<Result>): Promise<Result>
@@ -203,7 +203,7 @@ export function unleased<Result> (work: () => Result): Result
  * Makes this client or pool of pg, or connection or pool of mysql2, lease its queries from now on.
  * Returns it.
  */
-export function leased<Of extends object> (of: Of, sentry: Sentry, database: string): Of
+export function leased<Of extends object> (of: Of, stopd: StopClient, database: string): Of
 
 export type ClassOf<Request> = string | ((req: Request) => string | null | undefined)
 

@@ -8,7 +8,7 @@ const { SettingError } = require('./lib/classes')
 const { Controller } = require('./lib/controller')
 const { leased } = require('./lib/databases')
 const { Query, Taken } = require('./lib/lease')
-const { Sentry } = require('./lib/sentry')
+const { StopClient } = require('./lib/stop-client')
 const { Terminated, Token, checkpoint, current, outgoing } = require('./lib/token')
 const { unleased } = require('./lib/unleased')
 const { answerTerminated, middleware, terminable } = require('./lib/middleware')
@@ -16,7 +16,7 @@ const { answerTerminated, middleware, terminable } = require('./lib/middleware')
 module.exports = {
   Controller,
   Query,
-  Sentry,
+  StopClient,
   SettingError,
   Taken,
   Terminated,

@@ -13,7 +13,7 @@
 //! - `presets/`: the configurations of known applications. `proposed.rs`: checks and writes the
 //!   configurations that commands propose.
 //! - `args/`: the command line.
-//! - `run/`, `sentry.rs`, `shaper.rs`: the commands that run until they are stopped.
+//! - `run/`, `stopd.rs`, `shaper.rs`: the commands that run until they are stopped.
 //! - `check.rs`, `init/`, `advise/`, `token_keys.rs`: the commands that read and write files.
 //! - `policy/`, `status.rs`, `elephants.rs`, `sessions.rs`, `requests.rs`, `console.rs`: the
 //!   commands that ask a running gateway.
@@ -37,11 +37,11 @@ mod presets;
 mod proposed;
 mod requests;
 mod run;
-mod sentry;
 mod sessions;
 mod shaper;
 mod state;
 mod status;
+mod stopd;
 mod token_keys;
 mod watchdog;
 
@@ -76,7 +76,7 @@ fn main() -> ExitCode {
 fn dispatch(command: Command) -> Result<(), Failure> {
     match command {
         Command::Run(run) => run::run(&run),
-        Command::Sentry(args) => sentry::sentry(&args),
+        Command::Stopd(args) => stopd::stopd(&args),
         Command::Shaper(command) => shaper::shaper(&command),
         Command::Check(check) => check::check(&check),
         Command::Init(args) => init::init(&args),

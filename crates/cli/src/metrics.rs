@@ -8,7 +8,7 @@ const ABOUT: &str = "\
 This page is for operators who collect the metrics of bywash. After it, you know what each metric counts, and what to
 do when its value changes.
 
-`/metrics` of the gateway (`listen.admin`) and, in the last section, of the stop daemon (`sentry.admin`), for
+`/metrics` of the gateway (`listen.admin`) and, in the last section, of the stop daemon (`stopd.admin`), for
 Prometheus. Names are as queries write them. A histogram `NAME` has the series `NAME_bucket`, `NAME_sum` and
 `NAME_count`. Counters begin at 0 with each process. The last column says what to do when a value changes, or is not as
 it should be. [Alerts](../../examples/prometheus/alerts.yml) watch most of them, and

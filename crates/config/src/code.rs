@@ -61,7 +61,7 @@ codes! {
         "The text is not the name of a cookie, or names the application's session cookie.";
     SIGNAL = "E027", "The text is not a signal, or the signal is listed twice.";
     RETRY_HEADER = "E028", "The text is not a field with a number: NAME>NUMBER.";
-    SENTRY_SOCKET = "E029", "The text is not the path of a socket.";
+    STOPD_SOCKET = "E029", "The text is not the path of a socket.";
     USER = "E035", "This machine has no such user.";
     DATABASE = "E036", "The text is not the address of a database.";
     DATABASE_NAME = "E037",

@@ -13,7 +13,7 @@ use crate::identify::Identify;
 use crate::levels::{Level, Levels};
 use crate::listen::{Listen, Tls};
 use crate::mode::Mode;
-use crate::sentry::Sentry;
+use crate::stopd::Stopd;
 use crate::success::Success;
 use crate::upstream::{Collector, Timeouts, Upstream};
 
@@ -57,7 +57,7 @@ pub struct Config {
     /// Shutdown of the process.
     pub stop: Stop,
     /// The stop daemon, which is notified when clients leave.
-    pub sentry: Sentry,
+    pub stopd: Stopd,
     /// Detection and throttling of expensive requests.
     pub elephants: Elephants,
     /// The classes in the order of the file, `other` last. The index of a class is its `ClassId`.

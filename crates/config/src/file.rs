@@ -10,8 +10,8 @@ use crate::document::Document;
 use crate::problem::Problems;
 use crate::report::{Finding, Report};
 use crate::resolve;
-use crate::sentry::Sentry;
 use crate::source::{Source, shown};
+use crate::stopd::Stopd;
 
 /// The largest accepted file in bytes; a configuration is far smaller.
 const LARGEST: usize = 1024 * 1024;
@@ -39,16 +39,16 @@ impl Config {
         Ok((config, warnings))
     }
 
-    /// Reads the part of a file that the stop daemon needs: `[sentry]` and `[database.NAME]`. The
+    /// Reads the part of a file that the stop daemon needs: `[stopd]` and `[database.NAME]`. The
     /// file may be a gateway's whole configuration, or have these tables alone.
-    pub fn read_sentry(path: impl AsRef<Path>) -> Result<(Sentry, Problems), Problems> {
+    pub fn read_stopd(path: impl AsRef<Path>) -> Result<(Stopd, Problems), Problems> {
         let name = path.as_ref().display().to_string();
         let text = bywash_files::stream(path.as_ref(), LARGEST);
         let text = text.map_err(|why| unreadable(&name, &why))?;
         let mut report = Report::new(Source::new(&name, &text));
         let document = Document::parse(&text, &mut report);
-        let sentry = resolve::sentry_of(&document, &mut report);
-        report.finish(sentry)
+        let stopd = resolve::stopd_of(&document, &mut report);
+        report.finish(stopd)
     }
 
     /// Returns the configuration of a gateway that is given only the application's address: every

@@ -10,7 +10,7 @@
 //!
 //! - `keys` is the single table of keys. Reading, suggestions, [`schema()`], [`example()`] and
 //!   [`reference()`] are derived from it and from the engine's catalogue of policies.
-//! - `config`, `identify`, `levels`, `listen`, `upstream`, `sentry`, `elephants` and `network`
+//! - `config`, `identify`, `levels`, `listen`, `upstream`, `stopd`, `elephants` and `network`
 //!   define the result.
 //! - `kind` defines the values that keys take; `read` turns one table of the file into values.
 //! - `resolve/` builds a [`Config`] from the values, one file per part, with the checks between
@@ -48,11 +48,11 @@ mod render;
 mod report;
 mod resolve;
 mod schema;
-mod sentry;
 mod size;
 mod socket;
 mod source;
 mod spelling;
+mod stopd;
 mod success;
 mod token;
 mod upstream;
@@ -72,7 +72,7 @@ pub use network::{Network, NoNetwork};
 pub use problem::{Elsewhere, Problem, Problems, Severity};
 pub use reference::reference;
 pub use schema::schema;
-pub use sentry::{Database, DatabaseAddress, DatabaseKind, DatabaseServer, Sentry};
+pub use stopd::{Database, DatabaseAddress, DatabaseKind, DatabaseServer, Stopd};
 pub use success::{JsonField, Success, Wanted};
 pub use upstream::{
     Collector, Departures, Endpoint, Health, Scheme, Server, Timeouts, Upstream, UpstreamTls,

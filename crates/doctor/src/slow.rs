@@ -162,7 +162,7 @@ fn report(times: Times, concurrency: usize, path: &str, departures: Departures) 
 
 const STOP: &str = "let it stop when the client closes (ASGI: http.disconnect; Go: the request's \
                     context; Node: the response's `close`). A WSGI or CGI worker cannot: let the \
-                    stop daemon (`bywash sentry`) cancel its queries";
+                    stop daemon (`bywash stopd`) cancel its queries";
 
 /// Returns what to do about work that continues: first let the gateway count it, then end it.
 fn remedy(departures: Departures) -> String {

@@ -21,12 +21,12 @@ const LIMIT: Duration = Duration::from_secs(2);
 /// `process`: the process whose limits are checked.
 pub(super) async fn reach(config: &Config, process: &Process) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let sentry = &config.sentry;
-    if let Some(socket) = &sentry.socket {
+    let stopd = &config.stopd;
+    if let Some(socket) = &stopd.socket {
         let gateway = process.user().filter(|_| process.is_gateway);
         findings.push(daemon(socket, gateway).await);
     }
-    for database in &sentry.databases {
+    for database in &stopd.databases {
         findings.push(reach_one(database).await);
     }
     findings
@@ -44,7 +44,7 @@ async fn daemon(socket: &Path, gateway: Option<u32>) -> Finding {
                     "let the user of the service enter the folder of the socket and write to the \
                      socket"
                 }
-                _ => "start it (`bywash sentry`), or correct sentry.socket",
+                _ => "start it (`bywash stopd`), or correct stopd.socket",
             };
             Finding::problem(DAEMON, found, remedy)
         }
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_connection_of_root_does_not_show_that_the_gateway_reaches_the_daemon() {
-        let socket = Path::new("/run/sentry.sock");
+        let socket = Path::new("/run/stopd.sock");
         let verdict = |own, gateway| reached(socket, own, gateway).verdict;
         assert_eq!(verdict(Some(0), None), Verdict::Unknown);
         assert_eq!(verdict(Some(0), Some(990)), Verdict::Unknown);

@@ -241,8 +241,8 @@ fn notifier(
     metrics: &Metrics,
     before: Option<&Settings>,
 ) -> Result<Option<Arc<CancelNotifier>>, GatewayError> {
-    let Some(socket) = &config.sentry.socket else { return Ok(None) };
-    match before.filter(|before| before.config.sentry.socket == config.sentry.socket) {
+    let Some(socket) = &config.stopd.socket else { return Ok(None) };
+    match before.filter(|before| before.config.stopd.socket == config.stopd.socket) {
         Some(before) => Ok(before.notifier.clone()),
         None => CancelNotifier::start(socket, metrics.orphans()).map(Some),
     }

@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use bywash_config::Sentry;
+use bywash_config::Stopd;
 use bywash_lease::{Bounds, DatabaseName, Holder, Table};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{mpsc, oneshot};
@@ -32,10 +32,10 @@ use crate::token_bucket::TokenBucket;
 #[derive(Debug, thiserror::Error)]
 pub enum StopdError {
     /// The configuration contains no socket.
-    #[error("sentry.socket is not set: name the socket to listen on")]
+    #[error("stopd.socket is not set: name the socket to listen on")]
     NoSocket,
     /// The daemon cannot listen on the socket.
-    #[error("cannot listen on {} (sentry.socket): {why}", .path.display())]
+    #[error("cannot listen on {} (stopd.socket): {why}", .path.display())]
     Socket {
         /// The path.
         path: PathBuf,
@@ -43,7 +43,7 @@ pub enum StopdError {
         why: String,
     },
     /// The daemon cannot listen on the address for operators.
-    #[error("cannot listen on {address} (sentry.admin): {source}")]
+    #[error("cannot listen on {address} (stopd.admin): {source}")]
     Admin {
         /// The address.
         address: SocketAddr,
@@ -77,7 +77,7 @@ const TIDY: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 /// If the daemon cannot listen on the socket or the address for operators.
-pub fn start(config: Sentry, log: impl io::Write + Send + 'static) -> Result<Daemon, StopdError> {
+pub fn start(config: Stopd, log: impl io::Write + Send + 'static) -> Result<Daemon, StopdError> {
     let path = config.socket.clone().ok_or(StopdError::NoSocket)?;
     let no_admin = |source| StopdError::Admin { address: config.admin, source };
     let operators = std::net::TcpListener::bind(config.admin).map_err(no_admin)?;
@@ -91,7 +91,7 @@ pub fn start(config: Sentry, log: impl io::Write + Send + 'static) -> Result<Dae
         // If `run` failed early, `start` still waits for a message.
         let _ = ready.send(ran);
     };
-    let thread = std::thread::Builder::new().name("sentry".into()).spawn(run);
+    let thread = std::thread::Builder::new().name("stopd".into()).spawn(run);
     let thread = thread.map_err(StopdError::Thread)?;
     is_ready
         .recv()
@@ -166,7 +166,7 @@ fn bind(path: &Path) -> Result<StdUnixListener, String> {
 }
 
 fn run(
-    config: Sentry,
+    config: Stopd,
     socket: StdUnixListener,
     operators: std::net::TcpListener,
     log: impl io::Write + Send + 'static,
@@ -194,7 +194,7 @@ fn run(
 }
 
 /// Creates the [`LeaseBroker`], and a canceller for each database.
-fn create_broker(config: &Sentry, cancel_log: &CancelLog) -> (Rc<LeaseBroker>, JoinSet<()>) {
+fn create_broker(config: &Stopd, cancel_log: &CancelLog) -> (Rc<LeaseBroker>, JoinSet<()>) {
     let mut channels = BTreeMap::new();
     let mut receivers = Vec::new();
     for database in &config.databases {
@@ -232,7 +232,7 @@ async fn tidy(broker: &LeaseBroker) {
     }
 }
 
-async fn accept_clients(socket: UnixListener, broker: &Rc<LeaseBroker>, config: &Sentry) {
+async fn accept_clients(socket: UnixListener, broker: &Rc<LeaseBroker>, config: &Stopd) {
     let own = bywash_files::own_user().unwrap_or(u32::MAX);
     let limits = ConnectionLimits::default();
     for number in 1.. {

@@ -105,10 +105,10 @@ impl LeaseBroker {
             | Command::Stop { scope: Scope::Own, .. }
                 if !rights.leases =>
             {
-                Err(refused(Refusal::Forbidden, "add this user to sentry.leases"))
+                Err(refused(Refusal::Forbidden, "add this user to stopd.leases"))
             }
             Command::Stop { scope: Scope::All, .. } if !rights.stops => {
-                Err(refused(Refusal::Forbidden, "add this user to sentry.stops"))
+                Err(refused(Refusal::Forbidden, "add this user to stopd.stops"))
             }
             Command::Lease { request, database, connection, not_after } => {
                 self.lease(holder, &request, &Backend::new(database, connection, holder), not_after)

@@ -12,7 +12,7 @@ pub static METRICS: [&Subject; 1] = [&SUBJECT];
 
 static SUBJECT: Subject = Subject {
     title: "The stop daemon",
-    about: "The metrics of `bywash sentry` at `sentry.admin`: the stopped requests, and the effect \
+    about: "The metrics of `bywash stopd` at `stopd.admin`: the stopped requests, and the effect \
             in the databases. If a database has a problem, `/v1/status` describes it.",
     metrics: &[
         &STOPS,
@@ -38,7 +38,7 @@ const fn reason(says: &'static str, words: fn() -> Vec<&'static str>) -> Label {
 }
 
 pub(crate) static STOPS: Metric = Metric {
-    name: "bywash_sentry_stops",
+    name: "bywash_stopd_stops",
     kind: Counter,
     unit: "requests",
     labels: &[reason("why the request was stopped", || Reason::ALL.map(Reason::name).into())],
@@ -47,7 +47,7 @@ pub(crate) static STOPS: Metric = Metric {
          bywash_orphans_lost_total of the gateway and `stats()` of an SDK."),
 };
 pub(crate) static REFUSALS: Metric = Metric {
-    name: "bywash_sentry_refusals",
+    name: "bywash_stopd_refusals",
     kind: Counter,
     unit: "messages",
     labels: &[reason("the error in the daemon's answer", || {
@@ -55,15 +55,15 @@ pub(crate) static REFUSALS: Metric = Metric {
     })],
     help: "Messages that the daemon refused, by reason",
     remedy: Do(
-        "`forbidden`: find out which user sends them; if the user may, name it in `sentry.leases` \
-         or `sentry.stops`. `unknown_database`: the application uses another name than that of \
+        "`forbidden`: find out which user sends them; if the user may, name it in `stopd.leases` \
+         or `stopd.stops`. `unknown_database`: the application uses another name than that of \
          `[database.NAME]`. `full`: the application takes leases and does not release them. \
          `malformed`: find out which program sends them. `taken` and `not_leased` happen now and \
          then.",
     ),
 };
 pub(crate) static CANCELLED: Metric = Metric {
-    name: "bywash_sentry_cancelled",
+    name: "bywash_stopd_cancelled",
     kind: Counter,
     unit: "statements",
     labels: &[DATABASE],
@@ -71,28 +71,28 @@ pub(crate) static CANCELLED: Metric = Metric {
     remedy: Nothing("The database was spared this work."),
 };
 pub(crate) static WOULD_CANCEL: Metric = Metric {
-    name: "bywash_sentry_would_cancel",
+    name: "bywash_stopd_would_cancel",
     kind: Counter,
     unit: "statements",
     labels: &[DATABASE],
     help: "Statements that the mode enforce would have cancelled",
     remedy: Do(
-        "If the log shows that each cancellation would be right, set `sentry.mode = \"enforce\"`.",
+        "If the log shows that each cancellation would be right, set `stopd.mode = \"enforce\"`.",
     ),
 };
 pub(crate) static SPARED: Metric = Metric {
-    name: "bywash_sentry_spared",
+    name: "bywash_stopd_spared",
     kind: Counter,
     unit: "statements",
     labels: &[DATABASE, reason("why it was spared", || Spared::ALL.map(Spared::name).into())],
     help: "Statements of stopped requests that were not cancelled, by reason",
     remedy: Do("`refused`: grant the privilege that `/v1/status` names. `late`: raise \
-         `statements_per_second` if the database can bear it. `down`: see bywash_sentry_connected. \
+         `statements_per_second` if the database can bear it. `down`: see bywash_stopd_connected. \
          `writes`, `other_user`: the configuration excludes them. `unsure`: use leases instead of \
          query tags. `gone`: nothing to do, the statement had ended."),
 };
 pub(crate) static STATEMENTS: Metric = Metric {
-    name: "bywash_sentry_statements",
+    name: "bywash_stopd_statements",
     kind: Counter,
     unit: "statements",
     labels: &[DATABASE],
@@ -100,7 +100,7 @@ pub(crate) static STATEMENTS: Metric = Metric {
     remedy: Nothing("It is the daemon's load on the database; `statements_per_second` bounds it."),
 };
 pub(crate) static CONNECTED: Metric = Metric {
-    name: "bywash_sentry_connected",
+    name: "bywash_stopd_connected",
     kind: Gauge,
     unit: "0 or 1",
     labels: &[DATABASE],
@@ -111,7 +111,7 @@ pub(crate) static CONNECTED: Metric = Metric {
     ),
 };
 pub(crate) static CANCEL_SECONDS: Metric = Metric {
-    name: "bywash_sentry_cancel_seconds",
+    name: "bywash_stopd_cancel_seconds",
     kind: Histogram,
     unit: "seconds",
     labels: &[],
@@ -122,7 +122,7 @@ pub(crate) static CANCEL_SECONDS: Metric = Metric {
     ),
 };
 pub(crate) static LEASES: Metric = Metric {
-    name: "bywash_sentry_leases",
+    name: "bywash_stopd_leases",
     kind: Gauge,
     unit: "connections",
     labels: &[],
@@ -131,7 +131,7 @@ pub(crate) static LEASES: Metric = Metric {
          application takes leases: see `stats()` of the SDK."),
 };
 pub(crate) static LEASES_EXPIRED: Metric = Metric {
-    name: "bywash_sentry_leases_expired",
+    name: "bywash_stopd_leases_expired",
     kind: Counter,
     unit: "leases",
     labels: &[],
@@ -141,13 +141,13 @@ pub(crate) static LEASES_EXPIRED: Metric = Metric {
     ),
 };
 pub(crate) static CONVERSATIONS: Metric = Metric {
-    name: "bywash_sentry_conversations",
+    name: "bywash_stopd_conversations",
     kind: Gauge,
     unit: "clients",
     labels: &[],
     help: "Clients that are connected",
     remedy: Do(
         "If the gateway or an application is missing, check that its user may enter the folder of \
-         `sentry.socket`.",
+         `stopd.socket`.",
     ),
 };

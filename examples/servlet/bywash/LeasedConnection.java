@@ -38,7 +38,7 @@ final class LeasedConnection implements InvocationHandler {
      * The conversation in which the current lease was made, and its request; null if there is no
      * lease.
      */
-    private Sentry.Conversation talk;
+    private StopClient.Conversation talk;
     private String request;
     private boolean isUnanswered;
     /** The number of running queries and open rows under the current lease. */
@@ -150,7 +150,7 @@ final class LeasedConnection implements InvocationHandler {
             holds++;
             return talk;
         }
-        Sentry.Conversation with = Sentry.get().conversation();
+        StopClient.Conversation with = StopClient.get().conversation();
         if (with == null) {
             return null;
         }

@@ -10,7 +10,7 @@ import java.util.logging.Logger;
 
 /**
  * A JDBC driver around another one. The URL jdbc:bywash:NAME:REST means jdbc:REST, leased under
- * NAME, by which bywash sentry knows the database ([database.NAME]). It works below any pool,
+ * NAME, by which bywash stopd knows the database ([database.NAME]). It works below any pool,
  * because a connection keeps its number, and its lease lasts for one query.
  */
 public final class LeasedDriver implements Driver {

@@ -1,7 +1,7 @@
 /* Apache httpd module: it tells the stop daemon when the client of a running request leaves.
  *
  *   LoadModule bywash_sentry_module modules/mod_bywash_sentry.so
- *   BywashSentrySocket /run/bywash-sentry/sentry.sock
+ *   BywashSentrySocket /run/bywash-stopd/stopd.sock
  *   BywashTrustedPeer 192.0.2.7
  *   <Location /shop>
  *       BywashSentry On
@@ -12,7 +12,7 @@
  * names it: behind a local TLS terminator or a tunnel, every client would have a local address. The
  * application reads the name from the same header or from the variable BYWASH_REQUEST, and sends it
  * to the daemon with each database connection that it uses (php/bywash.php). The variable
- * BYWASH_SENTRY has the path of the daemon's socket.
+ * BYWASH_STOPD has the path of the daemon's socket.
  *
  * The component that assigns the name also decides when to stop. Applications make several calls
  * for one request under the same name, so the end of one connection says nothing about the name.
@@ -58,7 +58,7 @@ APLOG_USE_MODULE(bywash_sentry);
 
 #define HEADER "Bywash-Request"
 #define VARIABLE "BYWASH_REQUEST"
-#define VARIABLE_OF_SOCKET "BYWASH_SENTRY"
+#define VARIABLE_OF_SOCKET "BYWASH_STOPD"
 #define FILTER "BYWASH_SENTRY"
 #define LONGEST_NAME 128
 
@@ -84,7 +84,7 @@ static struct {
     unsigned long number; /* of the last line */
     int is_silent;        /* whether it was logged that the daemon cannot be reached */
 } daemon_line = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
-#define USUAL_PATH "/run/bywash-sentry/sentry.sock"
+#define USUAL_PATH "/run/bywash-stopd/stopd.sock"
 static char daemon_path[sizeof((struct sockaddr_un *)0)->sun_path];
 
 static void hang_up(void) {

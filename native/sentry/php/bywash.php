@@ -18,9 +18,9 @@
  * the request has no name, or the connection's number is unknown, the work runs as before.
  *
  * Environment: BYWASH_REQUEST is the request's name. The module sets it, or the server that passes
- * the gateway's header on: `fastcgi_param BYWASH_REQUEST $http_bywash_request;`. BYWASH_SENTRY is
- * the daemon's socket. The module sets it; the default is /run/bywash-sentry/sentry.sock.
- * BYWASH_SENTRY_PATIENCE is the time limit for an answer in milliseconds; the default is 100. */
+ * the gateway's header on: `fastcgi_param BYWASH_REQUEST $http_bywash_request;`. BYWASH_STOPD is
+ * the daemon's socket. The module sets it; the default is /run/bywash-stopd/stopd.sock.
+ * BYWASH_STOPD_PATIENCE is the time limit for an answer in milliseconds; the default is 100. */
 declare(strict_types=1);
 
 namespace Bywash;
@@ -28,7 +28,7 @@ namespace Bywash;
 /** Returns the milliseconds within which the daemon must answer. */
 function patience(): int
 {
-    return (int) (getenv('BYWASH_SENTRY_PATIENCE') ?: 100);
+    return (int) (getenv('BYWASH_STOPD_PATIENCE') ?: 100);
 }
 
 /**
@@ -184,7 +184,7 @@ final class Desk
         if (!self::$is_asked) {
             self::$is_asked = true;
             $request = $_SERVER['BYWASH_REQUEST'] ?? '';
-            $path = getenv('BYWASH_SENTRY') ?: '/run/bywash-sentry/sentry.sock';
+            $path = getenv('BYWASH_STOPD') ?: '/run/bywash-stopd/stopd.sock';
             $is_name = preg_match('/\A[A-Za-z0-9._:-]{1,128}\z/', $request) === 1;
             $line = $is_name ? @stream_socket_client("unix://$path", timeout: patience() / 1000) : false;
             if ($line !== false) {

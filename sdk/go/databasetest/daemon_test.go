@@ -4,7 +4,7 @@
 // It is a module of its own, since the SDK has no dependencies. scripts/test-sdk-databases runs it.
 package databasetest
 
-// The daemon: bywash sentry, with a socket and a configuration of its own.
+// The daemon: bywash stopd, with a socket and a configuration of its own.
 
 import (
 	"bufio"
@@ -51,24 +51,24 @@ func program(t testing.TB) string {
 func start(t testing.TB, of kind) *daemon {
 	t.Helper()
 	// The names of t.TempDir are too long for a socket.
-	folder, err := os.MkdirTemp("", "sentry")
+	folder, err := os.MkdirTemp("", "stopd")
 	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
-	d := &daemon{t: t, socket: filepath.Join(folder, "sentry.sock")}
+	d := &daemon{t: t, socket: filepath.Join(folder, "stopd.sock")}
 	password := filepath.Join(folder, "password")
 	write(t, password, "lab\n")
 	config := filepath.Join(folder, "bywash.toml")
 	write(t, config, fmt.Sprintf(`
 version = 1
-[sentry]
+[stopd]
 socket = %q
 mode = "enforce"
 [database.shop]
-server = "%s://sentry@%s/shop"
+server = "%s://stopd@%s/shop"
 password_file = %q
 statements_per_second = 10000
 `, d.socket, of.scheme, of.address(t), password))
-	d.command = exec.Command(program(t), "sentry", "--config", config, "--admin", "127.0.0.1:0")
+	d.command = exec.Command(program(t), "stopd", "--config", config, "--admin", "127.0.0.1:0")
 	said, err := d.command.StderrPipe()
 	must(t, err)
 	must(t, d.command.Start())
@@ -119,7 +119,7 @@ func (d *daemon) number(name string) float64 {
 	return 0
 }
 
-const leases = "bywash_sentry_leases"
+const leases = "bywash_stopd_leases"
 
 // voice is a conversation with the daemon, as a gateway or another application holds it.
 type voice struct {

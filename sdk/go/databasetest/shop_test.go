@@ -92,14 +92,14 @@ func withEach(t *testing.T, test func(*testing.T, kind)) {
 	}
 }
 
-// shop is an application: a controller, a sentry, and its database twice, with leases and for
+// shop is an application: a controller, a stop client, and its database twice, with leases and for
 // observation.
 type shop struct {
 	t          testing.TB
 	kind       kind
 	daemon     *daemon
 	controller *bywash.Controller
-	sentry     *bywash.Sentry
+	stopd      *bywash.StopClient
 	db, watch  *sql.DB
 }
 
@@ -113,16 +113,16 @@ func openAt(t testing.TB, kind kind, d *daemon, socket string) *shop {
 	t.Helper()
 	controller, err := bywash.NewController(bywash.NewClass("search", time.Second, time.Hour))
 	must(t, err)
-	s := &shop{t: t, kind: kind, daemon: d, controller: controller, sentry: bywash.NewSentry(socket)}
+	s := &shop{t: t, kind: kind, daemon: d, controller: controller, stopd: bywash.NewStopClient(socket)}
 	plain, err := kind.connector(kind.address(t))
 	must(t, err)
-	leased, err := s.sentry.Connector(plain, kind.database)
+	leased, err := s.stopd.Connector(plain, kind.database)
 	must(t, err)
 	s.db, s.watch = sql.OpenDB(leased), sql.OpenDB(plain)
 	t.Cleanup(func() {
 		check(t, s.db.Close())
 		check(t, s.watch.Close())
-		s.sentry.Close()
+		s.stopd.Close()
 	})
 	return s
 }

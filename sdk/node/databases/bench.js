@@ -8,7 +8,7 @@
 // run in turns in one process, each with a pool of one connection to a database on loopback. The
 // program prints the median of the turns.
 
-const { Controller, Sentry, leased } = require('..')
+const { Controller, StopClient, leased } = require('..')
 const { requests } = require('../lib/token')
 const { KINDS, daemon } = require('./stage')
 
@@ -32,10 +32,10 @@ const median = (of) => of.sort((a, b) => a - b)[of.length >> 1]
 async function main () {
   const ends = []
   const site = await daemon({ after: (end) => ends.push(end) })
-  const sentries = [new Sentry(site.path), new Sentry('/nowhere/sentry.sock')]
+  const stopClients = [new StopClient(site.path), new StopClient('/nowhere/stopd.sock')]
   const token = new Controller({ search: { runMin: 600_000, runMax: 600_000 } }).begin('search', Infinity, 'r1')
   for (const [kind, { name }] of Object.entries(KINDS)) {
-    const sides = [open[kind](), ...sentries.map((sentry) => leased(open[kind](), sentry, name))]
+    const sides = [open[kind](), ...stopClients.map((stopd) => leased(open[kind](), stopd, name))]
     const rows = []
     await requests.run(token, async () => {
       for (let i = 0; i < TURNS; i++) rows.push([await turn(sides[0]), await turn(sides[1]), await turn(sides[2])])

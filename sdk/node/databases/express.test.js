@@ -15,7 +15,7 @@ function example (word) {
   const text = readFileSync(join(__dirname, '../README.md'), 'utf8')
   const [found] = [...text.matchAll(/```js\n(.*?)```/sg)].map(([, code]) => code).filter((code) => code.includes(word))
   const load = (name) => require(name === 'bywash' ? '..' : name)
-  return new Function('require', `${found}\nreturn { app, pool, sentry }`)(load)
+  return new Function('require', `${found}\nreturn { app, pool, stopd }`)(load)
 }
 
 for (const [kind, word] of [['pg', "require('pg')"], ['mysql2', "require('mysql2/promise')"]]) {
@@ -24,11 +24,11 @@ for (const [kind, word] of [['pg', "require('pg')"], ['mysql2', "require('mysql2
 
   test(`Express and ${kind}: whoever leaves or is stopped ends his query, and nobody else's`, { skip }, async (t) => {
     const site = await daemon(t)
-    Object.assign(process.env, { BYWASH_SENTRY: site.path, DATABASE: url })
-    const { app, pool, sentry } = example(word)
+    Object.assign(process.env, { BYWASH_STOPD: site.path, DATABASE: url })
+    const { app, pool, stopd } = example(word)
     // A busy machine answers late.
-    sentry.patience = PATIENCE
-    t.after(() => { sentry.close(); return pool.end() })
+    stopd.patience = PATIENCE
+    t.after(() => { stopd.close(); return pool.end() })
     const { running } = await watch(t, kind)
     const { get: ask, port } = await listen(t, app)
     const path = (query) => `/search?query=${encodeURIComponent(query)}`
@@ -47,7 +47,7 @@ for (const [kind, word] of [['pg', "require('pg')"], ['mysql2', "require('mysql2
       await runs(1)
       left.destroy()
       await runs(0)
-      await until(() => sentry.stats().stops === before + 1)
+      await until(() => stopd.stats().stops === before + 1)
     }
 
     const stopped = get('q3', sleeps(60))

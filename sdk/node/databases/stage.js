@@ -60,13 +60,13 @@ async function say (path, line) {
 /** Starts a daemon of this test's own. */
 async function daemon (t) {
   const folder = mkdtempSync(join(tmpdir(), 'bywash-'))
-  const path = join(folder, 'sentry.sock')
+  const path = join(folder, 'stopd.sock')
   const password = join(folder, 'password')
   writeFileSync(password, 'lab\n', { mode: 0o600 })
   const admin = `127.0.0.1:${await freePort()}`
-  const tables = ['version = 1', `[sentry]\nsocket = "${path}"\nmode = "enforce"\nadmin = "${admin}"`]
+  const tables = ['version = 1', `[stopd]\nsocket = "${path}"\nmode = "enforce"\nadmin = "${admin}"`]
   for (const [kind, { name, address }] of Object.entries(KINDS)) {
-    const server = `${kind === 'pg' ? 'postgres' : 'mysql'}://sentry@${address}/shop`
+    const server = `${kind === 'pg' ? 'postgres' : 'mysql'}://stopd@${address}/shop`
     const table = `[database.${name}]\nserver = "${server}"\npassword_file = "${password}"`
     if (address) tables.push(`${table}\nstatements_per_second = 10000`)
   }
@@ -74,7 +74,7 @@ async function daemon (t) {
   const self = { path }
   self.start = async () => {
     const log = openSync(join(folder, 'log'), 'a')
-    self.process = spawn(PROGRAM, ['sentry', '--config', join(folder, 'bywash.toml')], { stdio: ['ignore', log, log] })
+    self.process = spawn(PROGRAM, ['stopd', '--config', join(folder, 'bywash.toml')], { stdio: ['ignore', log, log] })
     closeSync(log)
     const read = () => readFileSync(join(folder, 'log'), 'utf8')
     await until(() => say(path, '1 STOP nobody client_left').then(() => true, () => false), read)

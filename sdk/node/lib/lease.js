@@ -4,7 +4,7 @@
 // The rules are those of sdk/README.md, "Down to the query".
 
 const { setTimeout: sleep } = require('node:timers/promises')
-const { UNSAID, stopped } = require('./sentry')
+const { UNSAID, stopped } = require('./stop-client')
 const { Terminated, current } = require('./token')
 
 /**
@@ -36,7 +36,7 @@ class Taken extends Error {
  * closes the connection, so that its pool drops it as well.
  */
 class Query {
-  #sentry
+  #stopd
   #database
   #number
   #close
@@ -47,8 +47,8 @@ class Query {
   #conversation = null
   #was = null
 
-  constructor (sentry, database, number, close) {
-    this.#sentry = sentry
+  constructor (stopd, database, number, close) {
+    this.#stopd = stopd
     this.#database = database
     this.#number = number
     this.#close = close
@@ -65,12 +65,12 @@ class Query {
   #mayLease () {
     const token = this.#token
     if (!token?.request) {
-      this.#sentry.count('unnamed')
+      this.#stopd.count('unnamed')
       return false
     }
-    if (token.told() === null && !token.leasesWith(this.#sentry)) return false
-    if (this.#sentry.conversation() !== null) return true
-    this.#sentry.count('unreachable')
+    if (token.told() === null && !token.leasesWith(this.#stopd)) return false
+    if (this.#stopd.conversation() !== null) return true
+    this.#stopd.count('unreachable')
     return false
   }
 
@@ -108,19 +108,19 @@ class Query {
   async #begin () {
     const over = this.#token.told()
     if (over !== null) {
-      this.#sentry.count('stopped')
+      this.#stopd.count('stopped')
       throw over
     }
-    const conversation = this.#sentry.conversation()
+    const conversation = this.#stopd.conversation()
     const number = this.#number()
-    if (conversation === null || !number || !this.#token.leasesWith(this.#sentry)) return
+    if (conversation === null || !number || !this.#token.leasesWith(this.#stopd)) return
     this.#words = `${this.#token.request} ${this.#database} ${number}`
     this.#takes(conversation)
     const answer = await this.#lease(conversation)
     if (answer === UNSAID) this.#forgets()
-    if (!answer) return this.#sentry.count('unreachable')
+    if (!answer) return this.#stopd.count('unreachable')
     if (answer === 'OK') {
-      this.#sentry.count('leased')
+      this.#stopd.count('leased')
       return this.#unlessOver()
     }
     this.#forgets()
@@ -135,7 +135,7 @@ class Query {
     const over = this.#token.told()
     if (over === null) return
     await this.#release()
-    this.#sentry.count('stopped')
+    this.#stopd.count('stopped')
     throw over
   }
 
@@ -162,15 +162,15 @@ class Query {
     const reason = stopped(answer)
     const over = reason === null ? null : this.#token.stopped(reason)
     if (over !== null) {
-      this.#sentry.count('stopped')
+      this.#stopd.count('stopped')
       throw over
     }
     if (answer.startsWith('ERR taken')) {
-      this.#sentry.count('taken')
+      this.#stopd.count('taken')
       this.#close()
       throw new Taken(answer)
     }
-    this.#sentry.count('refused')
+    this.#stopd.count('refused')
   }
 
   async #release () {
@@ -182,7 +182,7 @@ class Query {
       this.#was = conversation
       return
     }
-    this.#sentry.count('spoiled')
+    this.#stopd.count('spoiled')
     this.#close()
   }
 
@@ -191,7 +191,7 @@ class Query {
    * yet.
    */
   async #reason () {
-    if (this.#was === null || !this.#token.leasesWith(this.#sentry)) return null
+    if (this.#was === null || !this.#token.leasesWith(this.#stopd)) return null
     this.#takes(this.#was)
     const reason = stopped(await this.#lease(this.#was))
     if (reason !== null) this.#forgets()

@@ -60,7 +60,7 @@ class Token {
   // The number of leases that the request holds.
   #held = 0
   #passedOn
-  #sentries = new Set()
+  #stopClients = new Set()
 
   constructor (of, clock, left, request, passedOn) {
     const now = clock()
@@ -182,13 +182,13 @@ class Token {
   }
 
   /**
-   * Returns whether connections may be leased for it. If so, the token notifies `sentry` when it is
+   * Returns whether connections may be leased for it. If so, the token notifies `stopd` when it is
    * over. This is for wrappers of databases. Nothing is leased if the request is over, or if
    * nothing ends it any more.
    */
-  leasesWith (sentry) {
+  leasesWith (stopd) {
     if (this.#state !== 'running' && this.#state !== 'settled') return false
-    this.#sentries.add(sentry)
+    this.#stopClients.add(stopd)
     return true
   }
 
@@ -212,7 +212,7 @@ class Token {
   stopped (reason) {
     if (this.#state === 'running' || this.#state === 'settled') {
       // The daemon need not be told.
-      this.#sentries.clear()
+      this.#stopClients.clear()
       this.#terminate(reason, this.#clock())
     }
     return this.told()
@@ -292,8 +292,8 @@ class Token {
     this.#of.totals[reason]++
     if (reason !== 'client_left' && now >= this.start + this.#of.settings.runMin) this.#of.lost(now)
     else this.#of.departed(this.#came, now)
-    for (const sentry of this.#sentries) sentry.stop(this.request, reason)
-    this.#sentries.clear()
+    for (const stopd of this.#stopClients) stopd.stop(this.request, reason)
+    this.#stopClients.clear()
     this.#abort?.abort(this.terminated())
   }
 }

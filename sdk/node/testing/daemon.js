@@ -11,7 +11,7 @@ const readline = require('node:readline')
 function newPath (t) {
   const folder = mkdtempSync(join(tmpdir(), 'bywash-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
-  return join(folder, 'sentry.sock')
+  return join(folder, 'stopd.sock')
 }
 
 /**

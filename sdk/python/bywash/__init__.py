@@ -9,7 +9,7 @@ from .classes import Class, SettingError
 from .controller import Controller, Stats
 from .databases import leased, sqlite_factory
 from .lease import OwnQuery, Query, Taken
-from .sentry import Sentry, SentryStats
+from .stop_client import StopClient, StopClientStats
 from .token import Terminated, Token, checkpoint, current, outgoing
 from .unleased import unleased
 from .wsgi import TerminateWsgi
@@ -19,8 +19,8 @@ __all__ = [
     "Controller",
     "OwnQuery",
     "Query",
-    "Sentry",
-    "SentryStats",
+    "StopClient",
+    "StopClientStats",
     "SettingError",
     "Stats",
     "Taken",

@@ -71,7 +71,7 @@ class Conversation:
         try:
             self._socket.setblocking(False)
             self._socket.connect(path)
-            threading.Thread(target=self._read, name="bywash-sentry", daemon=True).start()
+            threading.Thread(target=self._read, name="bywash-stopd", daemon=True).start()
         except (OSError, RuntimeError) as error:
             # No thread can be started any more while the interpreter ends.
             self._socket.close()

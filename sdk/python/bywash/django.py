@@ -2,7 +2,7 @@
 
 Call this once, where an application begins (an `AppConfig.ready`, or wsgi.py):
 
-    lease_queries(Sentry(), default="shop")
+    lease_queries(StopClient(), default="shop")
 
 A connection that must not be reused is closed when its request ends, like one that has become too
 old (`close_at`). One of Django's pool for PostgreSQL is closed at once, because the pool takes it
@@ -17,7 +17,7 @@ from django.db.backends.signals import connection_created
 
 from .databases import close, named, number_of
 from .lease import OwnQuery, Query
-from .sentry import Sentry
+from .stop_client import StopClient
 from .token import current
 from .unleased import is_control
 
@@ -28,8 +28,8 @@ class LeaseQueries:
     `database` is the name in the daemon's configuration.
     """
 
-    def __init__(self, sentry: Sentry, database: str) -> None:
-        self._sentry = sentry
+    def __init__(self, stopd: StopClient, database: str) -> None:
+        self._stopd = stopd
         self._database = named(database)
 
     def __call__(self, execute: Callable[..., Any], sql: Any, params: Any, many: bool, context: Any) -> Any:
@@ -41,13 +41,13 @@ class LeaseQueries:
     def _query(self, wrapper: Any) -> Query:
         driver = wrapper.connection
         if wrapper.vendor == "sqlite":
-            return OwnQuery(self._sentry, driver.interrupt)
+            return OwnQuery(self._stopd, driver.interrupt)
 
         def end() -> None:
             close(driver)
             wrapper.close_at = 0.0
 
-        return Query(self._sentry, self._database, lambda: number_of(driver), end, lambda: spoil(wrapper))
+        return Query(self._stopd, self._database, lambda: number_of(driver), end, lambda: spoil(wrapper))
 
 
 def spoil(wrapper: Any) -> None:
@@ -58,12 +58,12 @@ def spoil(wrapper: Any) -> None:
         wrapper.close_at = 0.0
 
 
-def lease_queries(sentry: Sentry, **databases: str) -> None:
+def lease_queries(stopd: StopClient, **databases: str) -> None:
     """Lease the queries of all connections with these aliases.
 
     The arguments are `alias="name in the daemon's configuration"`.
     """
-    wrappers = {alias: LeaseQueries(sentry, name) for alias, name in databases.items()}
+    wrappers = {alias: LeaseQueries(stopd, name) for alias, name in databases.items()}
 
     def lease(connection: Any, **_: Any) -> None:
         wrapper = wrappers.get(connection.alias)

@@ -13,7 +13,7 @@ import time
 from typing import Any, Awaitable, Callable, Generator, Optional, Union
 
 from .conversation import Conversation, stopped
-from .sentry import Sentry
+from .stop_client import StopClient
 from .token import Token, _current
 
 #: Seconds for which a lease outlasts the deadline of its request. The stop comes at that deadline
@@ -60,13 +60,13 @@ class Query:
 
     def __init__(
         self,
-        sentry: Sentry,
+        stopd: StopClient,
         database: str,
         number: Callable[[], int],
         close: End,
         spoil: Optional[End] = None,
     ) -> None:
-        self._sentry, self._database = sentry, database
+        self._stopd, self._database = stopd, database
         self._close, self._spoil = close, spoil or close
         self._number_of = number
         self._number = 0
@@ -101,16 +101,16 @@ class Query:
     def _begin(self) -> Steps:
         token = self._token
         if token is None or token.request is None:
-            self._sentry.count("unnamed")
+            self._stopd.count("unnamed")
             return
-        conversation = self._sentry.conversation()
+        conversation = self._stopd.conversation()
         if conversation is None:
-            self._sentry.count("unreachable")
+            self._stopd.count("unreachable")
             return
-        if not token.leases_with(self._sentry):
+        if not token.leases_with(self._stopd):
             over = token.told()
             if over is not None:
-                self._sentry.count("stopped")
+                self._stopd.count("stopped")
                 raise over
             return
         try:
@@ -131,15 +131,15 @@ class Query:
         if answer == UNSAID:
             self._forgets()
         if answer is None or answer == UNSAID:
-            self._sentry.count("unreachable")
+            self._stopd.count("unreachable")
         elif answer == "OK":
-            self._sentry.count("leased")
+            self._stopd.count("leased")
             over = token.told()
             if over is not None:
                 # The daemon may have read the stop before the lease, and it does not remember such
                 # a stop.
                 yield from self._release()
-                self._sentry.count("stopped")
+                self._stopd.count("stopped")
                 raise over
         else:
             yield from self._not_leased(token, answer)
@@ -150,13 +150,13 @@ class Query:
         if is_stopped:
             error = token.stopped(reason)
             if error is not None:
-                self._sentry.count("stopped")
+                self._stopd.count("stopped")
                 raise error
         if answer.startswith("ERR taken"):
-            self._sentry.count("taken")
+            self._stopd.count("taken")
             yield self._close
             raise Taken(answer)
-        self._sentry.count("refused")
+        self._stopd.count("refused")
 
     def _end(self, error: Optional[BaseException]) -> Steps:
         token = self._token
@@ -186,7 +186,7 @@ class Query:
             yield from self._spoils()
 
     def _spoils(self) -> Steps:
-        self._sentry.count("spoiled")
+        self._stopd.count("spoiled")
         yield self._spoil
 
     def _reason(self, token: Token) -> Steps:
@@ -194,7 +194,7 @@ class Query:
 
         A gateway may have told the daemon, and it is not known here yet.
         """
-        if self._was_in is None or not token.leases_with(self._sentry):
+        if self._was_in is None or not token.leases_with(self._stopd):
             return None
         self._conversation = self._was_in
         try:
@@ -268,9 +268,9 @@ class OwnQuery(Query):
     answers.
     """
 
-    def __init__(self, sentry: Sentry, interrupt: Callable[[], None]) -> None:
-        number = next(sentry.numbers)
-        super().__init__(sentry, OWN, lambda: number, lambda: None)
+    def __init__(self, stopd: StopClient, interrupt: Callable[[], None]) -> None:
+        number = next(stopd.numbers)
+        super().__init__(stopd, OWN, lambda: number, lambda: None)
         self._interrupt = interrupt
         self._interrupting = threading.Lock()
         self._is_done = threading.Event()

@@ -1,6 +1,6 @@
 """Leases for the queries of an SQLAlchemy 2 engine, also of an asynchronous one.
 
-    lease_queries(engine, Sentry(), "shop")
+    lease_queries(engine, StopClient(), "shop")
 
 The listeners replace the dialect's `do_execute` and `do_executemany`, the only events that enclose
 a query from its begin to its end. A connection that must not be reused is recycled by its pool
@@ -16,12 +16,12 @@ from sqlalchemy.util import await_only
 
 from .databases import named, number_of
 from .lease import OwnQuery, Query
-from .sentry import Sentry
+from .stop_client import StopClient
 from .token import current
 from .unleased import is_control
 
 
-def lease_queries(engine: Any, sentry: Sentry, database: str) -> None:
+def lease_queries(engine: Any, stopd: StopClient, database: str) -> None:
     """Lease the queries of an engine; `database` is its name in the daemon's configuration."""
     named(database)
     engine = getattr(engine, "sync_engine", engine)
@@ -35,7 +35,7 @@ def lease_queries(engine: Any, sentry: Sentry, database: str) -> None:
             # The interrupt of an asynchronous SQLite driver would have to be awaited.
             if current() is None or is_control(statement) or (dialect.is_async and dialect.name == "sqlite"):
                 return False
-            query = _query(sentry, database, context)
+            query = _query(stopd, database, context)
             _run(query, lambda: run(cursor, statement, parameters, context), dialect.is_async)
             return True
 
@@ -43,19 +43,19 @@ def lease_queries(engine: Any, sentry: Sentry, database: str) -> None:
     leases("do_executemany")
 
 
-def _query(sentry: Sentry, database: str, context: Any) -> Query:
+def _query(stopd: StopClient, database: str, context: Any) -> Query:
     connection = context.root_connection
     lent = connection.connection
     driver = lent.driver_connection
     if context.dialect.name == "sqlite":
-        return OwnQuery(sentry, driver.interrupt)
+        return OwnQuery(stopd, driver.interrupt)
 
     def spoil() -> None:
         lent.invalidate(soft=True)
 
     # An asynchronous connection can only be closed within a greenlet.
     close = spoil if context.dialect.is_async else connection.invalidate
-    return Query(sentry, database, lambda: number_of(driver), close, spoil)
+    return Query(stopd, database, lambda: number_of(driver), close, spoil)
 
 
 def _run(query: Query, execute: Callable[[], Any], is_async: bool) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Callable, Dict, Mapping, Optional, Tuple
 
 if TYPE_CHECKING:
     from .controller import Granted
-    from .sentry import Sentry
+    from .stop_client import StopClient
 
 RUNNING, SETTLED, DEFERRED, TERMINATED, ENDED = "running", "settled", "deferred", "terminated", "ended"
 
@@ -60,7 +60,7 @@ class Token:
         "_is_over",
         "_own",
         "_passed_on",
-        "_sentries",
+        "_stop_clients",
         "_state",
         "not_before",
         "on_told",
@@ -96,8 +96,9 @@ class Token:
         self.request = request
         # Fields for calls to other services, unchanged.
         self._passed_on = passed_on
-        # The sentries that hold leases of this request; each is notified when the request is over.
-        self._sentries: "Tuple[Sentry, ...]" = ()
+        # The stop clients that hold leases of this request; each is notified when the request is
+        # over.
+        self._stop_clients: "Tuple[StopClient, ...]" = ()
         #: The time before which nothing can terminate it.
         self.not_before = 0.0
         self._look_again(now)
@@ -191,8 +192,8 @@ class Token:
         self._stop_queries()
         return True
 
-    def leases_with(self, sentry: "Sentry") -> bool:
-        """Return whether connections may be leased for it. If so, `sentry` learns when it is over.
+    def leases_with(self, stopd: "StopClient") -> bool:
+        """Return whether connections may be leased for it. If so, `stopd` learns when it is over.
 
         This is for wrappers of databases. Nothing is leased if the request is over, or if nothing
         ends it any more.
@@ -200,8 +201,8 @@ class Token:
         with self._granted.lock:
             if self._state not in (RUNNING, SETTLED):
                 return False
-            if sentry not in self._sentries:
-                self._sentries += (sentry,)
+            if stopd not in self._stop_clients:
+                self._stop_clients += (stopd,)
             return True
 
     def stopped(self, reason: str) -> Optional[Terminated]:
@@ -212,7 +213,7 @@ class Token:
         with self._granted.lock:
             if self._state in (RUNNING, SETTLED):
                 # The daemon need not be told.
-                self._sentries = ()
+                self._stop_clients = ()
                 self._terminate(reason, self._clock())
         return self.told()
 
@@ -263,9 +264,9 @@ class Token:
     def _stop_queries(self) -> None:
         """Tell the daemon to stop the request's queries. The caller does not hold the lock."""
         with self._granted.lock:
-            sentries, self._sentries = self._sentries, ()
-        for sentry in sentries:
-            sentry.stop(self.request or "", self.reason or RAN_TOO_LONG)
+            stop_clients, self._stop_clients = self._stop_clients, ()
+        for stopd in stop_clients:
+            stopd.stop(self.request or "", self.reason or RAN_TOO_LONG)
 
     def _told(self) -> Terminated:
         on_told = self.on_told

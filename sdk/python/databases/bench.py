@@ -16,7 +16,7 @@ import time
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1])]
 
 import psycopg  # noqa: E402
-from bywash import Sentry, leased  # noqa: E402
+from bywash import StopClient, leased  # noqa: E402
 from stage import Stage, conninfo, controller, mariadb, postgres, request  # noqa: E402
 
 TURNS, QUERIES = 15, 400
@@ -51,18 +51,18 @@ def report(what, rows):
 
 async def asynchronous(stage, nobody):
     sides = [await psycopg.AsyncConnection.connect(conninfo(), autocommit=True) for _ in range(3)]
-    sentries = [Sentry(stage.path), nobody]
-    for connection, sentry in zip(sides[1:], sentries):
-        leased(connection, sentry, "shop")
+    stop_clients = [StopClient(stage.path), nobody]
+    for connection, stopd in zip(sides[1:], stop_clients):
+        leased(connection, stopd, "shop")
     report("psycopg, asynchronous", [[await turn_async(each) for each in sides] for _ in range(TURNS)])
     for connection in sides:
         await connection.close()
 
 
 def main():
-    stage, nobody = Stage(), Sentry("/nowhere/sentry.sock")
+    stage, nobody = Stage(), StopClient("/nowhere/stopd.sock")
     for what, connect, name in (("psycopg", postgres, "shop"), ("PyMySQL", mariadb, "store")):
-        sides = [connect(), leased(connect(), Sentry(stage.path), name), leased(connect(), nobody, name)]
+        sides = [connect(), leased(connect(), StopClient(stage.path), name), leased(connect(), nobody, name)]
         with request(controller(), "r1"):
             report(what, [[turn(each) for each in sides] for _ in range(TURNS)])
         for connection in sides:

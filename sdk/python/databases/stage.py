@@ -12,7 +12,7 @@ import time
 
 import psycopg
 import pymysql
-from bywash import Class, Controller, Sentry
+from bywash import Class, Controller, StopClient
 from bywash.token import _current
 
 #: Seconds: longer than anything takes on a busy machine, and the duration of a query that is not
@@ -45,23 +45,23 @@ class Stage:
 
     def __init__(self):
         self.folder = pathlib.Path(tempfile.mkdtemp())
-        self.path = str(self.folder / "sentry.sock")
+        self.path = str(self.folder / "stopd.sock")
         password = self.folder / "password"
         password.write_text("lab\n")
         password.chmod(0o600)
         admin = f"127.0.0.1:{free_port()}"
-        tables = [f'version = 1\n[sentry]\nsocket = "{self.path}"\nmode = "enforce"\nadmin = "{admin}"\n']
+        tables = [f'version = 1\n[stopd]\nsocket = "{self.path}"\nmode = "enforce"\nadmin = "{admin}"\n']
         for name, kind, address in (("shop", "postgres", POSTGRES), ("store", "mysql", MARIADB)):
             if address:
                 tables.append(
-                    f'[database.{name}]\nserver = "{kind}://sentry@{address}/shop"\n'
+                    f'[database.{name}]\nserver = "{kind}://stopd@{address}/shop"\n'
                     f'password_file = "{password}"\nstatements_per_second = 10000\n'
                 )
         (self.folder / "bywash.toml").write_text("\n".join(tables))
         self.start()
 
     def start(self):
-        words = [PROGRAM, "sentry", "--config", str(self.folder / "bywash.toml")]
+        words = [PROGRAM, "stopd", "--config", str(self.folder / "bywash.toml")]
         with open(self.folder / "log", "a") as log:
             self.process = subprocess.Popen(words, stdout=log, stderr=log)
         until(self.is_there, lambda: (self.folder / "log").read_text())
@@ -168,7 +168,7 @@ def thread(work, *args):
     return join
 
 
-def sentry(case, stage):
-    made = Sentry(stage.path, patience=PATIENCE)
+def stopd(case, stage):
+    made = StopClient(stage.path, patience=PATIENCE)
     case.addCleanup(made.close)
     return made

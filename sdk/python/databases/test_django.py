@@ -46,7 +46,7 @@ class OnDjango(unittest.TestCase):
         import os
 
         cls.stage = Stage()
-        os.environ["BYWASH_SENTRY"] = cls.stage.path
+        os.environ["BYWASH_STOPD"] = cls.stage.path
         configure()
         cls.names = example("from django")
         cls.watch = Watch("postgres")
@@ -75,7 +75,7 @@ class OnDjango(unittest.TestCase):
         return int(statuses[-1].split()[0]), text.decode()
 
     def stats(self):
-        return self.names["sentry"].stats()
+        return self.names["stopd"].stats()
 
     def test_a_stopped_query_is_cancelled_and_its_request_answered_for(self):
         join = thread(self.get, "p1", SLEEP)

@@ -8,9 +8,9 @@ import unittest
 
 import psycopg
 import psycopg2
-from bywash import Class, Controller, Sentry, Terminated, leased
+from bywash import Class, Controller, StopClient, Terminated, leased
 from bywash.databases import close
-from stage import MARIADB, POSTGRES, Stage, Watch, conninfo, controller, mariadb, postgres, request, sentry
+from stage import MARIADB, POSTGRES, Stage, Watch, conninfo, controller, mariadb, postgres, request, stopd
 from stage import thread, until
 
 
@@ -31,10 +31,10 @@ class Driver:
 
     def setUp(self):
         self.controller = controller()
-        self.sentry = sentry(self, self.stage)
+        self.stopd = stopd(self, self.stage)
 
     def open(self):
-        connection = leased(self.connect(), self.sentry, self.name)
+        connection = leased(self.connect(), self.stopd, self.name)
         self.addCleanup(close, connection)
         return connection
 
@@ -79,7 +79,7 @@ class Driver:
         token.leave()
         self.assertIsInstance(join(), Terminated)
         until(lambda: self.watch.running() == 0)
-        until(lambda: self.sentry.stats().stops == 1)
+        until(lambda: self.stopd.stats().stops == 1)
 
     def test_a_query_that_is_longer_than_its_request_may_run_is_cancelled_although_nobody_asks(self):
         self.controller = Controller(Class("search", run_min=0.3, run_max=0.3))
@@ -90,7 +90,7 @@ class Driver:
 
     def test_a_request_of_the_same_name_in_another_service_runs_on_to_its_end(self):
         ours, tokens = self.open(), queue.Queue()
-        other = leased(self.connect(), sentry(self, self.stage), self.name)
+        other = leased(self.connect(), stopd(self, self.stage), self.name)
         self.addCleanup(close, other)
 
         def work():
@@ -197,13 +197,13 @@ class Driver:
         self.assertGreater(len(hit), 0)
 
     def test_without_a_daemon_everything_works(self):
-        connection = leased(self.connect(), Sentry(self.stage.path + "-none"), self.name)
+        connection = leased(self.connect(), StopClient(self.stage.path + "-none"), self.name)
         self.assertEqual(self.run_for("i1", connection, "SELECT 1"), "done")
         connection.close()
 
     def test_a_daemon_that_dies_within_a_query_closes_the_connection_and_is_found_again(self):
         stage = Stage()
-        self.sentry = sentry(self, stage)
+        self.stopd = stopd(self, stage)
         connection = self.open()
         join = self.begin("j1", connection, self.sleep(0.5))
         stage.kill()
@@ -212,8 +212,8 @@ class Driver:
             self.run_for("j2", connection, "SELECT 1")
         stage.start()
         again = self.open()
-        before = self.sentry.stats().leased
-        until(lambda: self.run_for("j3", again, "SELECT 1") and self.sentry.stats().leased > before)
+        before = self.stopd.stats().leased
+        until(lambda: self.run_for("j3", again, "SELECT 1") and self.stopd.stats().leased > before)
         stage.close()
 
 
@@ -255,12 +255,12 @@ class AsyncPsycopg(unittest.IsolatedAsyncioTestCase):
     async def asyncSetUp(self):
         asyncio.get_running_loop().set_debug(False)
         self.controller = controller()
-        self.sentry = sentry(self, self.stage)
+        self.stopd = stopd(self, self.stage)
 
     async def open(self):
         connection = await psycopg.AsyncConnection.connect(conninfo(), autocommit=True)
         self.addAsyncCleanup(connection.close)
-        return leased(connection, self.sentry, "shop")
+        return leased(connection, self.stopd, "shop")
 
     async def run_for(self, name, connection, query):
         with request(self.controller, name):
@@ -295,7 +295,7 @@ class AsyncPsycopg(unittest.IsolatedAsyncioTestCase):
                 await running
             await self.run_for(f"m{turn}", connection, "SELECT pg_sleep(0.002)")
             await stopping
-        self.assertEqual(self.sentry.stats().spoiled, 0)
+        self.assertEqual(self.stopd.stats().spoiled, 0)
 
     async def test_of_two_requests_that_share_a_connection_only_the_stopped_one_is_hit(self):
         connection = await self.open()

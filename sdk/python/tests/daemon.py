@@ -19,7 +19,7 @@ class Daemon:
 
     def __init__(self, case, path=None):
         self.folder = tempfile.mkdtemp()
-        self.path = path or os.path.join(self.folder, "sentry.sock")
+        self.path = path or os.path.join(self.folder, "stopd.sock")
         self.said = queue.Queue()
         self.clients = []
         self.answer = lambda words: "OK cancelled=0 spared=0" if words.startswith("STOP ") else "OK"

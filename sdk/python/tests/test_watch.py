@@ -8,8 +8,8 @@ from bywash import Class, Controller, Terminated
 from bywash.token import _current
 
 from .daemon import PATIENCE
-from .test_sentry import LEASE, RELEASE, Cancelled, Case
-from .test_sentry_async import Case as AsyncCase
+from .test_stop_client import LEASE, RELEASE, Cancelled, Case
+from .test_stop_client_async import Case as AsyncCase
 
 STOP = "STOP r1 client_left scope=own"
 
@@ -38,7 +38,7 @@ class Watched(Case):
 
     def test_somebody_looks_when_the_earliest_may_be_over_and_each_second(self):
         self.work_for(self.controller.begin("search", request="r1"))
-        patience = self.sentry.conversation()._patience_of_poll
+        patience = self.stopd.conversation()._patience_of_poll
         with self.query(1):
             self.assertLessEqual(patience(), 1000)
             self.work_for(self.short.begin("search", request="r2"))
@@ -52,7 +52,7 @@ class Watched(Case):
         token = self.work_for(self.controller.begin("search", request="r1"))
         with self.query():
             pass
-        conversation = self.sentry.conversation()
+        conversation = self.stopd.conversation()
         self.assertEqual(conversation._held, {})
         self.clock.go(9)
         conversation._look()

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use bywash_tower::{
-    Class, Controller, DatabaseName, LeaseError, Sentry, TerminateLayer, Terminated, Token,
+    Class, Controller, DatabaseName, LeaseError, StopClient, TerminateLayer, Terminated, Token,
 };
 use http::{HeaderMap, Request, Response};
 use http_body_util::Full;
@@ -19,7 +19,7 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 #[derive(Clone)]
-struct App(Sentry);
+struct App(StopClient);
 
 impl Service<Request<Incoming>> for App {
     type Response = Response<Full<Bytes>>;
@@ -32,13 +32,13 @@ impl Service<Request<Incoming>> for App {
 
     fn call(&mut self, request: Request<Incoming>) -> Self::Future {
         let token = request.extensions().get::<Token>().expect("the layer has made it").clone();
-        let (path, sentry) = (request.uri().path().to_owned(), self.0.clone());
+        let (path, stopd) = (request.uri().path().to_owned(), self.0.clone());
         Box::pin(async move {
             let body = match path.as_str() {
                 "/name" => token.request().map(ToString::to_string).unwrap_or_default(),
                 "/left" => token.left().unwrap_or_default().as_millis().to_string(),
                 "/outgoing" => json(&token.outgoing()),
-                "/query" => query(&token, &sentry).await,
+                "/query" => query(&token, &stopd).await,
                 _ => pending().await,
             };
             Ok(Response::new(Full::from(body)))
@@ -47,9 +47,9 @@ impl Service<Request<Incoming>> for App {
 }
 
 /// Leases a connection, and works with it until the request is over.
-async fn query(token: &Token, sentry: &Sentry) -> String {
+async fn query(token: &Token, stopd: &StopClient) -> String {
     let shop: DatabaseName = "shop".parse().expect("these are letters");
-    match sentry.lease(token, &shop, 7, (), |()| {}).await {
+    match stopd.lease(token, &shop, 7, (), |()| {}).await {
         Ok(_leased) => pending().await,
         Err(LeaseError::Stopped(over)) => format!("stopped {}", over.reason.name()),
         Err(LeaseError::Taken) => "taken".to_owned(),
@@ -77,7 +77,7 @@ async fn main() -> std::io::Result<()> {
     let layer = TerminateLayer::by(move |_, uri| {
         Some(if uri.path() == "/busy" { busy.clone() } else { work.clone() })
     });
-    let app = App(Sentry::new());
+    let app = App(StopClient::new());
     let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
     println!("{}", listener.local_addr()?.port());
     loop {

@@ -17,7 +17,7 @@ use bywash_lease::{Answer, Command, DatabaseName, Refusal, RequestId};
 use tokio::runtime::Handle as Runtime;
 use tokio::sync::oneshot;
 
-use crate::sentry::{Conversation, Sentry, Silence};
+use crate::stop_client::{Conversation, Silence, StopClient};
 use crate::terminated::{Reason, Terminated};
 use crate::token::Token;
 
@@ -42,7 +42,7 @@ pub enum LeaseError {
 /// A connection that works for a request until it is released.
 ///
 /// If it is dropped without a release, the connection is closed and not merely dropped, since a
-/// cancellation may be aimed at it: see [`Sentry::lease`].
+/// cancellation may be aimed at it: see [`StopClient::lease`].
 #[must_use = "a lease ends when it is dropped, and its connection with it"]
 pub struct Leased<C: Send + 'static> {
     /// `None` once the connection has been given back or closed.
@@ -65,7 +65,7 @@ enum Stage {
 
 /// A lease that the SDK has requested from the daemon or will request.
 struct Lease {
-    sentry: Sentry,
+    stopd: StopClient,
     talk: Conversation,
     request: RequestId,
     database: DatabaseName,
@@ -74,7 +74,7 @@ struct Lease {
     is_answered: bool,
 }
 
-impl Sentry {
+impl StopClient {
     /// Leases a connection: from now on it works for the request of `token`. `number` is the
     /// database's number of the connection (`SELECT pg_backend_pid()`, `SELECT CONNECTION_ID()`).
     /// `close` ends the connection if it must not be reused: `drop` for a connection without a
@@ -108,9 +108,9 @@ impl Sentry {
     }
 
     fn counted<C>(&self, close: impl FnOnce(C) + Send + 'static) -> Box<dyn FnOnce(C) + Send> {
-        let sentry = self.clone();
+        let stopd = self.clone();
         Box::new(move |connection| {
-            sentry.count(|stats| &mut stats.closed);
+            stopd.count(|stats| &mut stats.closed);
             close(connection);
         })
     }
@@ -147,8 +147,8 @@ impl Sentry {
             self.count(|stats| &mut stats.unreachable);
             return token.checkpoint().map(|()| None);
         };
-        let (sentry, is_answered) = (self.clone(), false);
-        let lease = Lease { sentry, talk, request, database, number, is_answered };
+        let (stopd, is_answered) = (self.clone(), false);
+        let lease = Lease { stopd, talk, request, database, number, is_answered };
         Ok(token.leases(self)?.then_some(lease))
     }
 }
@@ -174,27 +174,27 @@ impl Lease {
         token: &Token,
         answer: &Result<Answer, Silence>,
     ) -> Result<bool, LeaseError> {
-        let sentry = self.sentry.clone();
+        let stopd = self.stopd.clone();
         match answer {
             Ok(Answer::Done) => {
                 self.is_answered = true;
-                sentry.count(|stats| &mut stats.leased);
+                stopd.count(|stats| &mut stats.leased);
                 Ok(true)
             }
             Ok(Answer::Stopped(reason)) => {
-                sentry.count(|stats| &mut stats.stopped);
+                stopd.count(|stats| &mut stats.stopped);
                 Err(token.over(Reason::of_line(*reason)).into())
             }
             Ok(Answer::Refused(Refusal::Taken, _)) => {
-                sentry.count(|stats| &mut stats.taken);
+                stopd.count(|stats| &mut stats.taken);
                 Err(LeaseError::Taken)
             }
             Ok(Answer::Refused(..) | Answer::Cancelled { .. } | Answer::StopWork { .. }) => {
-                sentry.count(|stats| &mut stats.refused);
+                stopd.count(|stats| &mut stats.refused);
                 Ok(false)
             }
             Err(silence) => {
-                sentry.count(|stats| &mut stats.unreachable);
+                stopd.count(|stats| &mut stats.unreachable);
                 // The daemon may have read an unanswered lease, so a cancellation may be under way.
                 Ok(*silence == Silence::Unanswered)
             }
@@ -238,7 +238,7 @@ impl<C: Send + 'static> Leased<C> {
     async fn end_if_over(&mut self) -> Result<(), LeaseError> {
         let Some(over) = self.token.terminated() else { return Ok(()) };
         if let Stage::Held(lease) = std::mem::replace(&mut self.stage, Stage::Doubtful) {
-            lease.sentry.count(|stats| &mut stats.stopped);
+            lease.stopd.count(|stats| &mut stats.stopped);
             if lease.end().await {
                 self.stage = Stage::Free;
             }

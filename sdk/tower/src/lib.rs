@@ -12,11 +12,11 @@ mod answer;
 mod class;
 mod controller;
 mod layer;
-#[cfg(feature = "sentry")]
+#[cfg(feature = "stop-client")]
 mod lease;
 mod request;
-#[cfg(feature = "sentry")]
-mod sentry;
+#[cfg(feature = "stop-client")]
+mod stop_client;
 mod terminated;
 mod token;
 
@@ -29,10 +29,10 @@ pub use bywash_lease::{DatabaseName, NotAName, RequestId};
 pub use class::{Class, SettingError};
 pub use controller::{Controller, Handle, Stats};
 pub use layer::{Running, TerminateLayer, Terminating};
-#[cfg(feature = "sentry")]
+#[cfg(feature = "stop-client")]
 pub use lease::{LeaseError, Leased, Own};
 pub use request::{Brought, HEADER, REQUEST_HEADER};
-#[cfg(feature = "sentry")]
-pub use sentry::{Sentry, SentryStats};
+#[cfg(feature = "stop-client")]
+pub use stop_client::{StopClient, StopClientStats};
 pub use terminated::{Reason, Terminated};
 pub use token::Token;

@@ -25,8 +25,8 @@ use parking_lot::{Mutex, RawThreadId};
 
 use crate::controller::{Granted, Handle};
 use crate::request::Brought;
-#[cfg(feature = "sentry")]
-use crate::sentry::Sentry;
+#[cfg(feature = "stop-client")]
+use crate::stop_client::StopClient;
 use crate::terminated::{Reason, Terminated};
 
 /// The handle of one request. Clones share the same token.
@@ -37,9 +37,10 @@ pub struct Token(Arc<Life>);
 struct Life {
     granted: Arc<Granted>,
     brought: Brought,
-    /// The sentries that hold leases of this request; each is notified when the request is over.
-    #[cfg(feature = "sentry")]
-    sentries: Mutex<Vec<Sentry>>,
+    /// The stop clients that hold leases of this request; each is notified when the request is
+    /// over.
+    #[cfg(feature = "stop-client")]
+    stop_clients: Mutex<Vec<StopClient>>,
     start: Time,
     /// The end of the time that its caller allowed.
     own: Time,
@@ -81,8 +82,8 @@ impl Token {
         let life = Life {
             granted,
             brought,
-            #[cfg(feature = "sentry")]
-            sentries: Mutex::default(),
+            #[cfg(feature = "stop-client")]
+            stop_clients: Mutex::default(),
             start,
             own: left.map_or(NEVER, |left| start + left),
             not_before: AtomicU64::new(0),
@@ -133,7 +134,7 @@ impl Token {
     }
 
     /// Returns the longest time that can be left at any load; `None` if it is unlimited.
-    #[cfg(feature = "sentry")]
+    #[cfg(feature = "stop-client")]
     pub(crate) fn left_at_most(&self) -> Option<Duration> {
         let now = self.0.granted.clock.now();
         let longest = self.0.start + self.0.granted.class.bounds().max;
@@ -298,17 +299,17 @@ impl Token {
     }
 
     /// Returns whether connections of the request may be leased, which is not so if nothing ends it
-    /// any more. If so, `sentry` will be notified when the request is over.
-    #[cfg(feature = "sentry")]
-    pub(crate) fn leases(&self, sentry: &Sentry) -> Result<bool, Terminated> {
+    /// any more. If so, `stopd` will be notified when the request is over.
+    #[cfg(feature = "stop-client")]
+    pub(crate) fn leases(&self, stopd: &StopClient) -> Result<bool, Terminated> {
         self.checkpoint()?;
         // A termination takes this lock as well.
         let state = self.0.state.lock();
         match *state {
             State::Running | State::Settled => {
-                let mut sentries = self.0.sentries.lock();
-                if !sentries.contains(sentry) {
-                    sentries.push(sentry.clone());
+                let mut stop_clients = self.0.stop_clients.lock();
+                if !stop_clients.contains(stopd) {
+                    stop_clients.push(stopd.clone());
                 }
                 Ok(true)
             }
@@ -359,9 +360,9 @@ impl Life {
         *state = State::Terminated { reason, is_told: false, is_over: false };
         self.not_before.store(0, Ordering::Release);
         self.granted.ended(self.start, Some(reason));
-        #[cfg(feature = "sentry")]
-        for sentry in &*self.sentries.lock() {
-            sentry.stop(self.brought.request.as_ref(), reason);
+        #[cfg(feature = "stop-client")]
+        for stopd in &*self.stop_clients.lock() {
+            stopd.stop(self.brought.request.as_ref(), reason);
         }
     }
 }

@@ -57,10 +57,10 @@ The gateway writes one line of JSON per request to standard output. Signals:
 The gateway also reloads when the configuration file or a certificate changes. If the new
 configuration is wrong, the gateway logs what is wrong and keeps the old one.";
 
-const SENTRY_EXAMPLES: &str = "\
+const STOPD_EXAMPLES: &str = "\
 Examples:
-  bywash sentry --config bywash.toml
-  printf '1 STOP 5f1c9a7e00000d42 client_left\\n' | socat - UNIX:/run/bywash-sentry/sentry.sock
+  bywash stopd --config bywash.toml
+  printf '1 STOP 5f1c9a7e00000d42 client_left\\n' | socat - UNIX:/run/bywash-stopd/stopd.sock
 
 The application leases a database connection for a request while it works for that request. When the
 client of the request leaves, the gateway reports it, and the daemon cancels the query of that
@@ -131,7 +131,7 @@ pub(crate) enum Command {
     /// Run the gateway in front of an application
     Run(Run),
     /// Run the stop daemon, which cancels database queries of clients that have left
-    Sentry(SentryRun),
+    Stopd(StopdRun),
     /// Give answers that fill the network a lane of their own on a network device
     #[command(subcommand)]
     Shaper(Shaper),
@@ -230,9 +230,9 @@ pub(crate) struct Run {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = SENTRY_EXAMPLES)]
-pub(crate) struct SentryRun {
-    /// The configuration file; only `[sentry]` and `[database.NAME]` are read
+#[command(after_help = STOPD_EXAMPLES)]
+pub(crate) struct StopdRun {
+    /// The configuration file; only `[stopd]` and `[database.NAME]` are read
     #[arg(short, long, value_name = "FILE", default_value = "bywash.toml")]
     pub(crate) config: PathBuf,
     /// Listen for operators at this address instead of the file's (loopback)

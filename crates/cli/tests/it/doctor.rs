@@ -71,11 +71,11 @@ fn an_application_that_is_not_there_is_a_problem() {
 #[test]
 fn a_stop_daemon_and_a_database_that_are_not_there_are_problems() {
     let (folder, upstream) = (Folder::new(), Upstream::new());
-    let (socket, database) = (folder.path("sentry.sock"), Upstream::new());
+    let (socket, database) = (folder.path("stopd.sock"), Upstream::new());
     let text = |database: SocketAddr| {
         format!(
-            "version = 1\nupstream.server = \"{}\"\nsentry.socket = \"{socket}\"\n\
-             [database.shop]\nserver = \"mysql://sentry@{database}/shop\"\n",
+            "version = 1\nupstream.server = \"{}\"\nstopd.socket = \"{socket}\"\n\
+             [database.shop]\nserver = \"mysql://stopd@{database}/shop\"\n",
             upstream.url()
         )
     };

@@ -10,7 +10,7 @@ mod elephants;
 mod identify;
 mod levels;
 mod listen;
-mod sentry;
+mod stopd;
 mod upstream;
 
 use bywash_engine::ClassSet;
@@ -29,7 +29,7 @@ pub(crate) use elephants::*;
 pub(crate) use identify::*;
 pub(crate) use levels::*;
 pub(crate) use listen::*;
-pub(crate) use sentry::*;
+pub(crate) use stopd::*;
 pub(crate) use upstream::*;
 
 const KIB: u64 = 1024;
@@ -74,7 +74,7 @@ pub(crate) static SECTIONS: [&Section; 24] = [
     &STATE,
     &CONSOLE,
     &STOP,
-    &SENTRY,
+    &STOPD,
     &DATABASE,
     &ELEPHANTS,
     &RESOURCE,

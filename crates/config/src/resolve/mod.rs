@@ -11,8 +11,8 @@ mod levels;
 mod listen;
 mod policy;
 mod scheduler;
-mod sentry;
 mod server;
+mod stopd;
 mod terminate;
 mod timeouts;
 mod tls;
@@ -32,15 +32,15 @@ use crate::document::Document;
 use crate::keys;
 use crate::read::Values;
 use crate::report::{Finding, Report};
-use crate::sentry::Sentry;
 use crate::size;
 use crate::source::shown;
 use crate::spelling;
+use crate::stopd::Stopd;
 use crate::upstream::Collector;
 
 use classes::Inherited;
 
-use sentry::sentry;
+use stopd::stopd;
 
 /// Returns the configuration of a document. Every problem is reported, and a default replaces the
 /// value.
@@ -86,7 +86,7 @@ pub(crate) fn config(document: &Document<'_>, report: &mut Report) -> Config {
         state: state(&document.section(&keys::STATE, report)),
         results: results(&document.section(&keys::CONSOLE, report)),
         stop: stop(&document.section(&keys::STOP, report)),
-        sentry: sentry(document, mode, report),
+        stopd: stopd(document, mode, report),
         elephants: elephants::elephants(document, mode, report),
         classes,
         classifier,
@@ -94,19 +94,19 @@ pub(crate) fn config(document: &Document<'_>, report: &mut Report) -> Config {
 }
 
 /// Returns the part of a document that the stop daemon needs.
-pub(crate) fn sentry_of(document: &Document<'_>, report: &mut Report) -> Sentry {
+pub(crate) fn stopd_of(document: &Document<'_>, report: &mut Report) -> Stopd {
     let root = document.section(&keys::ROOT, report);
-    let sentry = sentry(document, root.of(&keys::MODE).word(), report);
-    if sentry.socket.is_none() {
-        let table = document.section(&keys::SENTRY, report);
+    let stopd = stopd(document, root.of(&keys::MODE).word(), report);
+    if stopd.socket.is_none() {
+        let table = document.section(&keys::STOPD, report);
         if table.given(&keys::SOCKET).is_none() {
-            let message = "`sentry.socket` is missing: the stop daemon would get no notifications"
-                .to_string();
-            let help = format!("write {} under [sentry]", keys::SOCKET.line());
+            let message =
+                "`stopd.socket` is missing: the stop daemon would get no notifications".to_string();
+            let help = format!("write {} under [stopd]", keys::SOCKET.line());
             report.add(Finding::new(&code::MISSING, table.table(), message).help(help));
         }
     }
-    sentry
+    stopd
 }
 
 fn options(limit: LimitSettings, queue: &Values, identify: &Values, learn: &Values) -> Options {

@@ -1,7 +1,7 @@
 //! Tells the stop daemon which requests were given up while the application worked for them.
 //!
 //! The gateway learns first that a client has left. It closes its connection to the application and
-//! sends a message to the daemon's socket (`sentry.socket`): all work for the request shall stop.
+//! sends a message to the daemon's socket (`stopd.socket`): all work for the request shall stop.
 //! This is not on the data path: a request puts its name into a bounded channel and goes on, and a
 //! separate thread writes. If the daemon is absent or does not read, messages are lost and counted;
 //! nothing else happens. A late message has no value, so none are kept for the daemon.
@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn a_daemon_that_never_reads_costs_messages_and_those_who_come_after_it_are_told() {
         let folder = tempfile::tempdir().unwrap();
-        let socket = folder.path().join("sentry.sock");
+        let socket = folder.path().join("stopd.sock");
         let deaf = std::os::unix::net::UnixListener::bind(&socket).unwrap();
         let counts = counts();
         let notifier = CancelNotifier::start(&socket, &counts).unwrap();

@@ -29,7 +29,7 @@ impl DaemonSocket {
     }
 
     fn before(&self, upstream: &Upstream) -> Setup {
-        Setup::before(upstream).set("sentry.socket", &format!("'{}'", self.0.display()))
+        Setup::before(upstream).set("stopd.socket", &format!("'{}'", self.0.display()))
     }
 }
 
@@ -204,7 +204,7 @@ fn what_the_daemon_refuses_is_counted() {
     leaves(&gateway, &calls);
     let mut connection = DaemonConnection::of(&daemon);
     connection.read_line();
-    connection.0.get_mut().write_all(b"1 ERR forbidden add this user to sentry.stops\n").unwrap();
+    connection.0.get_mut().write_all(b"1 ERR forbidden add this user to stopd.stops\n").unwrap();
     crate::setup::eventually("it is counted", || {
         gateway.metric("bywash_orphans_refused_total") == 1.0
     });

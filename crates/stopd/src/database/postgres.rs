@@ -127,7 +127,7 @@ impl Postgres {
 fn config(settings: &Settings) -> Result<Config, DatabaseError> {
     let server = &settings.server;
     let mut config = Config::new();
-    config.user(&server.user).dbname(&server.database).application_name("bywash sentry");
+    config.user(&server.user).dbname(&server.database).application_name("bywash stopd");
     // End statements on the server too when the daemon no longer waits for them.
     config.options(format!("-c statement_timeout={}", LONGEST.as_millis()));
     match &server.address {

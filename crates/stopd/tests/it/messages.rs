@@ -26,8 +26,8 @@ fn a_lease_of_ones_own_is_told_when_its_request_is_stopped() {
     assert_eq!(app.hear(), "0 STOPPED r1 client_left 7");
     assert_eq!(app.ask("3 RELEASE r1 self 7"), "3 OK");
     assert_eq!(app.ask("4 RELEASE r2 self 8"), "4 OK");
-    assert_eq!(site.number("bywash_sentry_leases"), 0.0);
-    assert_eq!(site.number(r#"bywash_sentry_stops_total{reason="client_left"}"#), 1.0);
+    assert_eq!(site.number("bywash_stopd_leases"), 0.0);
+    assert_eq!(site.number(r#"bywash_stopd_stops_total{reason="client_left"}"#), 1.0);
 }
 
 #[test]
@@ -60,8 +60,8 @@ fn a_lease_that_is_never_released_ends_and_is_counted() {
     let site = Site::alone();
     let mut client = Client::of(&site);
     assert_eq!(client.ask(&format!("1 LEASE r1 self 7 not-after={}", in_millis(50))), "1 OK");
-    site.until("the lease has expired", |site| site.number("bywash_sentry_leases") == 0.0);
-    assert_eq!(site.number("bywash_sentry_leases_expired_total"), 1.0);
+    site.until("the lease has expired", |site| site.number("bywash_stopd_leases") == 0.0);
+    assert_eq!(site.number("bywash_stopd_leases_expired_total"), 1.0);
     assert_eq!(client.ask("2 STOP r1 client_left"), "2 OK cancelled=0 spared=0");
     let past = in_millis(0) - 1;
     let line = format!("3 LEASE r2 self 7 not-after={past}");
@@ -74,7 +74,7 @@ fn leases_end_with_the_conversation_in_which_they_were_made() {
     let mut app = Client::of(&site);
     assert_eq!(app.ask("1 LEASE r1 self 7"), "1 OK");
     drop(app);
-    site.until("the lease is gone", |site| site.number("bywash_sentry_leases") == 0.0);
+    site.until("the lease is gone", |site| site.number("bywash_stopd_leases") == 0.0);
     let mut gateway = Client::of(&site);
     assert_eq!(gateway.ask("1 STOP r1 client_left"), "1 OK cancelled=0 spared=0");
 }
@@ -126,7 +126,7 @@ fn a_line_that_is_no_message_is_refused_and_the_next_one_is_heard() {
         "2 ERR unknown_database there is no [database.NAME] of this name"
     );
     assert_eq!(client.ask("3 STOP r1 client_left"), "3 OK cancelled=0 spared=0");
-    assert_eq!(site.number(r#"bywash_sentry_refusals_total{reason="malformed"}"#), 2.0);
+    assert_eq!(site.number(r#"bywash_stopd_refusals_total{reason="malformed"}"#), 2.0);
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn whoever_does_not_read_his_answers_holds_up_nobody_else() {
         assert_eq!(other.ask("1 LEASE r1 self 7"), "1 OK");
     }
     assert_eq!(other.ask("2 RELEASE r1 self 7"), "2 OK");
-    site.until("the deaf one is cut off", |site| site.number("bywash_sentry_conversations") == 1.0);
+    site.until("the deaf one is cut off", |site| site.number("bywash_stopd_conversations") == 1.0);
 }
 
 #[test]
@@ -185,10 +185,10 @@ f = s.makefile(); print(f.readline() + f.readline(), end='')";
     let socket = site.daemon.socket();
     std::os::unix::fs::chown(socket.parent().unwrap(), Some(65_534), None).unwrap_or_default();
     for (message, answer) in [
-        ("STOP r client_left", "1 ERR forbidden add this user to sentry.stops\n"),
-        ("STOP r client_left scope=own", "1 ERR forbidden add this user to sentry.leases\n"),
-        ("LEASE r self 1", "1 ERR forbidden add this user to sentry.leases\n"),
-        ("RELEASE r self 1", "1 ERR forbidden add this user to sentry.leases\n"),
+        ("STOP r client_left", "1 ERR forbidden add this user to stopd.stops\n"),
+        ("STOP r client_left scope=own", "1 ERR forbidden add this user to stopd.leases\n"),
+        ("LEASE r self 1", "1 ERR forbidden add this user to stopd.leases\n"),
+        ("RELEASE r self 1", "1 ERR forbidden add this user to stopd.leases\n"),
     ] {
         let asked = Command::new("setpriv")
             .args([
@@ -235,9 +235,9 @@ fn operators_are_told_what_there_is_and_strangers_nothing() {
 #[test]
 fn a_second_daemon_on_the_same_socket_is_refused_and_a_dead_ones_socket_is_taken() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("sentry.sock");
+    let path = folder.path().join("stopd.sock");
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
-    let config = || bywash_config::Sentry {
+    let config = || bywash_config::Stopd {
         socket: Some(path.clone()),
         mode: bywash_config::Mode::Enforce,
         leases: Vec::new(),
@@ -257,7 +257,7 @@ fn a_file_that_is_no_socket_stays_where_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("precious.txt");
     std::fs::write(&path, "precious").unwrap();
-    let config = bywash_config::Sentry {
+    let config = bywash_config::Stopd {
         socket: Some(path.clone()),
         mode: bywash_config::Mode::Enforce,
         leases: Vec::new(),

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::sync::{Arc, Mutex};
 
-use bywash_config::{Database, DatabaseAddress, DatabaseKind, DatabaseServer, Mode, Sentry};
+use bywash_config::{Database, DatabaseAddress, DatabaseKind, DatabaseServer, Mode, Stopd};
 use bywash_stopd::Daemon;
 use tempfile::TempDir;
 
@@ -84,7 +84,7 @@ impl Site {
     /// Starts a daemon with a database `shop` that is unreachable.
     pub(crate) fn of_one_that_is_away() -> Self {
         let nowhere = SocketAddr::from(([127, 0, 0, 1], 1));
-        Self::with(Mode::Enforce, |folder| vec![Kind::Postgres.settings(folder, nowhere, "sentry")])
+        Self::with(Mode::Enforce, |folder| vec![Kind::Postgres.settings(folder, nowhere, "stopd")])
     }
 
     /// Starts a daemon with this database, with settings changed by `change`. Returns `None` if the
@@ -96,7 +96,7 @@ impl Site {
     pub(crate) fn in_mode(kind: Kind, mode: Mode, change: impl Fn(&mut Database)) -> Option<Self> {
         let address = kind.address()?;
         let site = Self::with(mode, |folder| {
-            let mut settings = kind.settings(folder, address, "sentry");
+            let mut settings = kind.settings(folder, address, "stopd");
             change(&mut settings);
             vec![settings]
         });
@@ -105,8 +105,8 @@ impl Site {
 
     fn with(mode: Mode, databases: impl Fn(&TempDir) -> Vec<Database>) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let config = Sentry {
-            socket: Some(folder.path().join("sentry.sock")),
+        let config = Stopd {
+            socket: Some(folder.path().join("stopd.sock")),
             mode,
             leases: Vec::new(),
             stops: Vec::new(),

@@ -243,8 +243,8 @@ fn who_only_observes_cancels_nothing_and_counts_what_would_have_been() {
         assert_eq!(app.ask("4 LEASE r1 self 7"), "4 OK");
         assert_eq!(app.ask("5 STOP r1 deadline"), "5 OK cancelled=1 spared=0");
         assert_eq!(app.ask("6 RELEASE r1 self 7"), "6 OK");
-        assert_eq!(site.number(r#"bywash_sentry_would_cancel_total{database="shop"}"#), 1.0);
-        assert_eq!(site.number(r#"bywash_sentry_cancelled_total{database="shop"}"#), 0.0);
+        assert_eq!(site.number(r#"bywash_stopd_would_cancel_total{database="shop"}"#), 1.0);
+        assert_eq!(site.number(r#"bywash_stopd_cancelled_total{database="shop"}"#), 0.0);
         assert!(site.get("/v1/status").contains(r#""mode":"observe""#));
     });
 }
@@ -279,7 +279,7 @@ fn a_complaint_ends_with_its_cause_also_if_nobody_leaves() {
             std::fs::write(settings.password_file.as_ref().unwrap(), "wrong\n").unwrap();
         });
         let site = site.unwrap();
-        let connected = r#"bywash_sentry_connected{database="shop"}"#;
+        let connected = r#"bywash_stopd_connected{database="shop"}"#;
         site.until("it complains", |site| site.get("/v1/status").contains(r#""shop":"#));
         assert_eq!(site.number(connected), 0.0);
         std::fs::write(site.folder().join("password"), "lab\n").unwrap();
@@ -295,7 +295,7 @@ fn a_database_that_went_down_is_used_again_when_it_is_back() {
     run_with_each(|kind| {
         let site = Site::of(kind, |_| {}).unwrap();
         let mut app = Client::of(&site);
-        let connected = r#"bywash_sentry_connected{database="shop"}"#;
+        let connected = r#"bywash_stopd_connected{database="shop"}"#;
         site.until("it is connected", |site| site.number(connected) == 1.0);
         kind.restart();
         // The first stop after the restart may find the old connection broken, and is answered that
@@ -326,7 +326,7 @@ fn a_lease_that_is_older_than_its_database_covers_nobody_who_has_its_number_now(
     let kind = Kind::MariaDb;
     let Some(site) = Site::of(kind, |_| {}) else { return };
     let mut app = Client::of(&site);
-    let connected = r#"bywash_sentry_connected{database="shop"}"#;
+    let connected = r#"bywash_stopd_connected{database="shop"}"#;
     site.until("it is connected", |site| site.number(connected) == 1.0);
     // At least as many connections as are opened before the innocent one.
     let old: Vec<Connection> = (0..12).map(|_| Connection::new(kind)).collect();
@@ -343,7 +343,7 @@ fn a_lease_that_is_older_than_its_database_covers_nobody_who_has_its_number_now(
     app.say(&format!("2 STOP old{} client_left", innocent.number));
     app.hear();
     assert_eq!(innocent.end(), End::Done);
-    assert_eq!(site.number("bywash_sentry_leases"), 0.0);
+    assert_eq!(site.number("bywash_stopd_leases"), 0.0);
 }
 
 #[test]
@@ -374,7 +374,7 @@ fn a_cancellation_whose_answer_is_lost_keeps_the_connection_from_everybody() {
             Site::of(kind, |settings| settings.server.address = place(relay.address)).unwrap();
         let (mut app, mut other) = (Client::of(&site), Client::of(&site));
         let (works, watch) = (Connection::new(kind), Connection::new(kind));
-        let connected = r#"bywash_sentry_connected{database="shop"}"#;
+        let connected = r#"bywash_stopd_connected{database="shop"}"#;
         site.until("it is connected", |site| site.number(connected) == 1.0);
         lease(&mut app, "r1", &works);
         works.begin_seen(long(kind), &watch);
@@ -407,7 +407,7 @@ fn a_release_does_not_wait_for_a_cancellation_that_takes_long_and_its_connection
             Site::of(kind, |settings| settings.server.address = place(relay.address)).unwrap();
         let (mut app, mut gateway) = (Client::of(&site), Client::of(&site));
         let (works, watch) = (Connection::new(kind), Connection::new(kind));
-        let connected = r#"bywash_sentry_connected{database="shop"}"#;
+        let connected = r#"bywash_stopd_connected{database="shop"}"#;
         site.until("it is connected", |site| site.number(connected) == 1.0);
         lease(&mut app, "r1", &works);
         works.begin_seen(long(kind), &watch);
@@ -447,7 +447,7 @@ fn a_storm_of_stops_costs_the_database_no_more_than_its_budget() {
         }
         writing.join().unwrap();
         assert_eq!(answered.len(), 5000);
-        let asked = site.number(r#"bywash_sentry_statements_total{database="shop"}"#);
+        let asked = site.number(r#"bywash_stopd_statements_total{database="shop"}"#);
         let most = 3.0 + began.elapsed().as_secs_f64() * 20.0;
         assert!((1.0..=most).contains(&asked), "{asked} of at most {most}");
     });

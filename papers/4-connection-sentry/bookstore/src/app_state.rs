@@ -56,7 +56,7 @@ impl AppState {
             departed: counters.departed_so_far(),
             workers: self.options.workers,
             backlog: self.options.backlog,
-            sentry_conversations: self.conversations.as_ref().map(|begun| begun.load(Relaxed)),
+            stopd_conversations: self.conversations.as_ref().map(|begun| begun.load(Relaxed)),
             database: DatabaseStats { kind: self.kind, reachable, lost, pages: self.pages },
         }
     }

@@ -57,7 +57,7 @@ impl Bookstore {
         let listener = Listener::listen(options.listen)?;
         let fixture = Fixture::prepare(&options)?;
         let daemon =
-            options.sentry.as_ref().map(|sentry| DaemonConnection::new(sentry.socket.clone()));
+            options.stopd.as_ref().map(|stopd| DaemonConnection::new(stopd.socket.clone()));
         let daemon = daemon.transpose().map_err(BookstoreError::system("a thread"))?;
         let lease_client = lease_client(&options, daemon.as_ref());
         let state = AppState::new(
@@ -126,10 +126,10 @@ impl Drop for Bookstore {
 }
 
 fn lease_client(options: &Options, daemon: Option<&DaemonConnection>) -> Option<LeaseClient> {
-    let (daemon, sentry) = (daemon?, options.sentry.as_ref()?);
+    let (daemon, stopd) = (daemon?, options.stopd.as_ref()?);
     let name = match options.database {
         DatabaseUrl::Sqlite(_) => DatabaseName::own(),
-        DatabaseUrl::Postgres(_) | DatabaseUrl::MariaDb(_) => sentry.name.clone(),
+        DatabaseUrl::Postgres(_) | DatabaseUrl::MariaDb(_) => stopd.name.clone(),
     };
     Some(daemon.client(name))
 }

@@ -41,7 +41,7 @@ pub use bywash_database::{DatabaseUrl, DatabaseUrlError, ServiceStats};
 pub use calibrate::{Cost, calibrate};
 pub use error::BookstoreError;
 pub use files::FILES;
-pub use options::{Options, Sentry};
+pub use options::{Options, Stopd};
 pub use request_id::REQUEST_HEADER;
 pub use service::Service;
 pub use stats::{DatabaseStats, Stats};

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use bywash_bookstore::{
-    Bookstore, BookstoreError, DatabaseUrl, DatabaseUrlError, Options, Sentry, calibrate, trace,
+    Bookstore, BookstoreError, DatabaseUrl, DatabaseUrlError, Options, Stopd, calibrate, trace,
 };
 use bywash_lease::DatabaseName;
 use bywash_site::Signals;
@@ -89,10 +89,10 @@ struct Serve {
 
     /// Socket of the stop daemon, to lease connections for requests
     #[arg(long, value_name = "SOCKET")]
-    sentry: Option<PathBuf>,
+    stopd: Option<PathBuf>,
 
     /// Name of the database at the stop daemon; not used with SQLite
-    #[arg(long, default_value = "shop", requires = "sentry")]
+    #[arg(long, default_value = "shop", requires = "stopd")]
     name: DatabaseName,
 
     /// Measure and print the cost of each service alone, and end
@@ -161,7 +161,7 @@ impl Serve {
             pages: self.pages,
             tags: self.tag,
             silence: Duration::from_secs(self.silence),
-            sentry: self.sentry.map(|socket| Sentry { socket, name: self.name }),
+            stopd: self.stopd.map(|socket| Stopd { socket, name: self.name }),
         })
     }
 }

@@ -36,12 +36,12 @@ pub struct Options {
     /// than any query.
     pub silence: Duration,
     /// The stop daemon to which the store announces which request uses which connection.
-    pub sentry: Option<Sentry>,
+    pub stopd: Option<Stopd>,
 }
 
 /// The address of the stop daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sentry {
+pub struct Stopd {
     /// The socket of the daemon.
     pub socket: PathBuf,
     /// The daemon's name for the database. It is not used for SQLite, which is in this process.
@@ -58,7 +58,7 @@ impl Default for Options {
             pages: None,
             tags: false,
             silence: Duration::from_secs(300),
-            sentry: None,
+            stopd: None,
         }
     }
 }

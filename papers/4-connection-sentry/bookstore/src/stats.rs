@@ -31,7 +31,7 @@ pub struct Stats {
     pub backlog: usize,
     /// Conversations begun with the stop daemon; `null` without one. More than one means that the
     /// daemon was away or slow.
-    pub sentry_conversations: Option<u64>,
+    pub stopd_conversations: Option<u64>,
     /// The store's database.
     pub database: DatabaseStats,
 }

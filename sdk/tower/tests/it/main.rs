@@ -8,8 +8,8 @@ mod controller;
 mod databases;
 mod layer;
 mod request;
-mod sentry;
 mod server;
+mod stop_client;
 mod token;
 
 use std::sync::Arc;

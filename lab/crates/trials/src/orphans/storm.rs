@@ -62,7 +62,7 @@ pub fn measure(program: &Path, kind: Kind, resets: usize, table: &mut Table) -> 
     let crowd = (0..resets).map(|_| hanging(test_bed.port)).collect::<io::Result<Vec<_>>>()?;
     app.wait_for(resets)?;
     let storm = observe(&test_bed, kind, crowd)?;
-    let reported = test_bed.number("bywash_sentry_stops_total{reason=\"client_left\"}")?;
+    let reported = test_bed.number("bywash_stopd_stops_total{reason=\"client_left\"}")?;
     if reported < resets as f64 {
         return Err(io::Error::other(format!(
             "the gateway reported only {reported} of {resets} departures to the daemon"
@@ -96,7 +96,7 @@ pub fn measure(program: &Path, kind: Kind, resets: usize, table: &mut Table) -> 
 
 /// Observes other clients, while `crowd` resets its connections in the first second.
 fn observe(test_bed: &TestBed, kind: Kind, crowd: Vec<TcpStream>) -> io::Result<Observation> {
-    let statements = || test_bed.number("bywash_sentry_statements_total{database=\"shop\"}");
+    let statements = || test_bed.number("bywash_stopd_statements_total{database=\"shop\"}");
     let over = Arc::new(AtomicBool::new(false));
     let (before, asked) = (spent(kind)?, statements()?);
     let queries = spawn(&over, queries(kind)?);

@@ -34,7 +34,7 @@ pub struct TestBed {
     pub operators: u16,
     socket: PathBuf,
     /// The daemon.
-    pub sentry: Running,
+    pub stopd: Running,
     /// The gateway.
     pub gateway: Running,
     _scratch: Scratch,
@@ -49,7 +49,7 @@ impl TestBed {
     pub fn start(program: &Path, settings: DaemonSettings, upstream: u16) -> io::Result<Self> {
         let scratch = Scratch::new("orphans")?;
         let (port, admin, operators) = (free_port()?, free_port()?, free_port()?);
-        let socket = scratch.join("sentry.sock");
+        let socket = scratch.join("stopd.sock");
         let file = scratch.join("bywash.toml");
         fs::write(&file, text(&scratch, settings, upstream, [port, admin, operators])?)?;
         let start = |name: &str, arguments: &[&str]| {
@@ -57,11 +57,11 @@ impl TestBed {
             command.args(arguments).arg("--config").arg(&file);
             Running::start(name, command, &scratch.join(&format!("{name}.log")), None)
         };
-        let mut sentry = start("sentry", &["sentry"])?;
-        sentry.wait_port(operators)?;
+        let mut stopd = start("stopd", &["stopd"])?;
+        stopd.wait_port(operators)?;
         let mut gateway = start("gateway", &["run"])?;
         gateway.wait_port(port)?;
-        Ok(Self { port, operators, socket, sentry, gateway, _scratch: scratch })
+        Ok(Self { port, operators, socket, stopd, gateway, _scratch: scratch })
     }
 
     /// Connects to the daemon.
@@ -83,12 +83,12 @@ impl TestBed {
     pub fn wait_database(&self) -> io::Result<()> {
         let start = Instant::now();
         while start.elapsed() < PATIENCE {
-            if self.number("bywash_sentry_connected{database=\"shop\"}")? > 0.0 {
+            if self.number("bywash_stopd_connected{database=\"shop\"}")? > 0.0 {
                 return Ok(());
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        Err(self.sentry.complaint("did not connect to its database in time"))
+        Err(self.stopd.complaint("did not connect to its database in time"))
     }
 
     /// Returns a number of the daemon's `/metrics`; 0 if it is absent.
@@ -119,15 +119,15 @@ fn text(
     let DaemonSettings { database, query_tags, statements_per_second } = settings;
     let [port, admin, operators] = ports;
     let (scheme, socket, password) =
-        (database.scheme(), scratch.join("sentry.sock"), password.display().to_string());
+        (database.scheme(), scratch.join("stopd.sock"), password.display().to_string());
     Ok(format!(
         "version = 1\nmode = \"enforce\"\n\
          [listen]\nhttp = \"127.0.0.1:{port}\"\nadmin = \"127.0.0.1:{admin}\"\nworkers = 1\n\
          [upstream]\nserver = \"http://127.0.0.1:{upstream}\"\nlimit = 6000\n\
          [client_limits]\nconnections = 6100\nconnections_per_address = 0\n\
          [log]\naccess = \"off\"\n\
-         [sentry]\nsocket = \"{}\"\nadmin = \"127.0.0.1:{operators}\"\n\
-         [database.shop]\nserver = \"{scheme}://sentry@{address}/shop\"\npassword_file = \"{password}\"\n\
+         [stopd]\nsocket = \"{}\"\nadmin = \"127.0.0.1:{operators}\"\n\
+         [database.shop]\nserver = \"{scheme}://stopd@{address}/shop\"\npassword_file = \"{password}\"\n\
          query_tags = {query_tags}\nstatements_per_second = {statements_per_second}\n",
         socket.display()
     ))

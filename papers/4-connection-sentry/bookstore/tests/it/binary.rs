@@ -67,7 +67,7 @@ fn what_cannot_be_meant_is_refused_with_a_clear_word() {
         (&["--database", "postgres://shop:lab@127.0.0.1:5432", FREE], "names no database"),
         (&["--database", "/nowhere/at/all.db", FREE], "unable to open database file"),
         (&["--password-file", "/nowhere/at/all", FREE], "cannot read the password"),
-        (&["--name", "shop", FREE], "--sentry"),
+        (&["--name", "shop", FREE], "--stopd"),
         (&["trace", "--workers", "1"], "--workers"),
     ] {
         let (code, _, said) = output(arguments);

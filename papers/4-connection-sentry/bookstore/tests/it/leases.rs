@@ -5,7 +5,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bywash_bookstore::{Options, Sentry, Service};
+use bywash_bookstore::{Options, Service, Stopd};
 use tempfile::TempDir;
 
 use crate::databases::{Database, each, sqlite};
@@ -23,17 +23,17 @@ struct Conversation(BufReader<UnixStream>);
 impl Daemon {
     fn new() -> Self {
         let folder = TempDir::new().unwrap();
-        let listener = UnixListener::bind(folder.path().join("sentry")).unwrap();
+        let listener = UnixListener::bind(folder.path().join("stopd")).unwrap();
         Self { folder, listener }
     }
 
     fn socket(&self) -> PathBuf {
-        self.folder.path().join("sentry")
+        self.folder.path().join("stopd")
     }
 
     fn site(&self, database: &Database) -> (Site, Conversation) {
-        let sentry = Some(Sentry { socket: self.socket(), name: "shop".parse().unwrap() });
-        let site = Site::with(Options { workers: 1, sentry, ..options(database) });
+        let stopd = Some(Stopd { socket: self.socket(), name: "shop".parse().unwrap() });
+        let site = Site::with(Options { workers: 1, stopd, ..options(database) });
         let conversation = self.accept(&site, 1);
         (site, conversation)
     }
@@ -42,7 +42,7 @@ impl Daemon {
     fn accept(&self, site: &Site, number: u64) -> Conversation {
         let stream = self.listener.accept().unwrap().0;
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-        site.wait_until(|stats| stats.sentry_conversations == Some(number));
+        site.wait_until(|stats| stats.stopd_conversations == Some(number));
         Conversation(BufReader::new(stream))
     }
 }
@@ -234,7 +234,7 @@ fn a_store_whose_daemon_is_away_works_as_ever_and_finds_it_again() {
 #[test]
 fn a_socket_that_nobody_listens_at_changes_nothing() {
     let folder = TempDir::new().unwrap();
-    let sentry = Some(Sentry { socket: folder.path().join("none"), name: "shop".parse().unwrap() });
-    let site = Site::with(Options { sentry, ..options(&sqlite(folder.path())) });
+    let stopd = Some(Stopd { socket: folder.path().join("none"), name: "shop".parse().unwrap() });
+    let site = Site::with(Options { stopd, ..options(&sqlite(folder.path())) });
     assert_eq!(site.client().exchange("GET", "/", &named("r-1"), "").status, 200);
 }

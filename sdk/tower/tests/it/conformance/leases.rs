@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use bywash_tower::{LeaseError, Leased, Sentry, SentryStats};
+use bywash_tower::{LeaseError, Leased, StopClient, StopClientStats};
 use serde_json::Value;
 use tokio::time::{sleep, timeout};
 
 use super::steps::Steps;
 use super::{flat, text, time, vectors, why};
-use crate::sentry::{Connection, Desk, End, lease};
+use crate::stop_client::{Connection, Desk, End, lease};
 
 /// Longer than anything takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 struct Transcript {
     steps: Steps,
     desk: Desk,
-    sentry: Sentry,
+    stopd: StopClient,
     /// The leases by the names of their queries, and the ends of their connections.
     queries: HashMap<String, (Leased<Connection>, End)>,
     /// The number of lines that have been checked.
@@ -50,9 +50,9 @@ impl Transcript {
     fn new(vector: &Value) -> Self {
         let desk = desk(vector);
         let is_there = vector["daemon"].as_bool() != Some(false);
-        let sentry = if is_there { desk.sentry() } else { Sentry::at("/nowhere/at/all") };
+        let stopd = if is_there { desk.stopd() } else { StopClient::at("/nowhere/at/all") };
         let (steps, queries) = (Steps::new(), HashMap::new());
-        Self { steps, desk, sentry, queries, checked: 0, during: [UNIX_EPOCH; 2] }
+        Self { steps, desk, stopd, queries, checked: 0, during: [UNIX_EPOCH; 2] }
     }
 
     async fn step(&mut self, step: &[Value]) {
@@ -74,7 +74,7 @@ impl Transcript {
     async fn lease(&mut self, query: &str, token: &str, number: u64, outcome: &str) {
         let token = self.steps.tokens[token][0].clone();
         let begin = SystemTime::now();
-        let (leased, end) = lease(&self.sentry, &token, number).await;
+        let (leased, end) = lease(&self.stopd, &token, number).await;
         self.during = [begin, SystemTime::now()];
         match leased {
             Ok(leased) => {
@@ -123,12 +123,12 @@ impl Transcript {
     /// Queries outside of a named request are not counted.
     async fn has_stats(&self, expected: &Value) {
         for name in expected.as_object().unwrap().keys() {
-            let is_known = name == "unnamed" || counts(&self.sentry).iter().any(|of| of.0 == name);
+            let is_known = name == "unnamed" || counts(&self.stopd).iter().any(|of| of.0 == name);
             assert!(is_known, "no count is called {name}");
         }
         let wanted = |name: &str| expected.get(name).map_or(Some(0), Value::as_u64);
         let holds = || {
-            counts(&self.sentry)
+            counts(&self.stopd)
                 .into_iter()
                 .all(|(name, count)| wanted(name).is_none_or(|wanted| wanted == count))
         };
@@ -138,14 +138,14 @@ impl Transcript {
             }
         };
         let is_so = timeout(PATIENCE, until).await.is_ok();
-        assert!(is_so, "{:?} is not {expected}", self.sentry.stats());
+        assert!(is_so, "{:?} is not {expected}", self.stopd.stats());
     }
 }
 
 /// Returns the counts by the names that the vectors give them.
-fn counts(sentry: &Sentry) -> [(&'static str, u64); 7] {
-    let stats = sentry.stats();
-    let SentryStats { leased, stopped, taken, refused, unreachable, closed, stops } = stats;
+fn counts(stopd: &StopClient) -> [(&'static str, u64); 7] {
+    let stats = stopd.stats();
+    let StopClientStats { leased, stopped, taken, refused, unreachable, closed, stops } = stats;
     [
         ("leased", leased),
         ("stopped", stopped),

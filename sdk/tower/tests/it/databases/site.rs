@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use bywash_tower::{Brought, Class, Controller, REQUEST_HEADER, Sentry, Token};
+use bywash_tower::{Brought, Class, Controller, REQUEST_HEADER, StopClient, Token};
 use http::HeaderMap;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, OptsBuilder};
@@ -41,7 +41,7 @@ pub(crate) struct Site {
     pub(crate) kind: Kind,
     pub(crate) daemon: Daemon,
     pub(crate) controller: Controller,
-    pub(crate) sentry: Sentry,
+    pub(crate) stopd: StopClient,
     address: SocketAddr,
 }
 
@@ -72,9 +72,9 @@ impl Site {
         let address = address.parse().unwrap();
         let daemon = Daemon::start(kind, address)?;
         let class = Class::new("search", Duration::from_secs(1), Duration::from_secs(3600));
-        let (controller, sentry) =
-            (Controller::new([class]).unwrap(), Sentry::at(daemon.folder.path().join("s")));
-        Some(Self { kind, daemon, controller, sentry, address })
+        let (controller, stopd) =
+            (Controller::new([class]).unwrap(), StopClient::at(daemon.folder.path().join("s")));
+        Some(Self { kind, daemon, controller, stopd, address })
     }
 
     pub(crate) fn request(&self, name: &str) -> Token {
@@ -103,13 +103,13 @@ impl Site {
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut answer = String::new();
         patiently(stream.read_to_string(&mut answer)).await.unwrap();
-        let name = "bywash_sentry_cancelled_total{database=\"shop\"} ";
+        let name = "bywash_stopd_cancelled_total{database=\"shop\"} ";
         let number = answer.lines().find_map(|line| line.strip_prefix(name));
         number.map_or(0, |number| number.parse().unwrap())
     }
 }
 
-/// A running `bywash sentry`.
+/// A running `bywash stopd`.
 pub(crate) struct Daemon {
     process: Child,
     admin: String,
@@ -137,15 +137,15 @@ impl Daemon {
             Kind::MariaDb => "mysql",
         };
         let text = format!(
-            "version = 1\n[sentry]\nsocket = '{}'\nmode = \"enforce\"\n[database.shop]\n\
-             server = \"{scheme}://sentry@{address}/shop\"\npassword_file = '{}'\n\
+            "version = 1\n[stopd]\nsocket = '{}'\nmode = \"enforce\"\n[database.shop]\n\
+             server = \"{scheme}://stopd@{address}/shop\"\npassword_file = '{}'\n\
              statements_per_second = 10000\n",
             folder.path().join("s").display(),
             password.display(),
         );
         fs::write(&config, text).unwrap();
         let mut process = Command::new(program)
-            .args(["sentry", "--admin", "127.0.0.1:0", "--config"])
+            .args(["stopd", "--admin", "127.0.0.1:0", "--config"])
             .arg(config)
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

@@ -13,7 +13,7 @@ use crate::process::local_fault::LocalFault;
 pub(super) static GONE: Subject = Subject {
     title: "Clients that have left",
     about: "The gateway reports the requests of these clients to the stop daemon \
-            (`sentry.socket`), which ends their work.",
+            (`stopd.socket`), which ends their work.",
     metrics: &[&ORPHANS_REPORTED, &ORPHANS_LOST, &ORPHANS_REFUSED],
 };
 pub(super) static CONNECTIONS_SUBJECT: Subject = Subject {
@@ -43,7 +43,7 @@ pub(crate) static ORPHANS_REPORTED: Metric = Metric {
     help: "Requests given up while the application worked on them, and reported to the stop daemon",
     remedy: Do(
         "Many of them mean that clients lose patience: `orphaned` in bywash_requests_total says in \
-         which class. bywash_sentry_cancelled_total counts what the daemon cancels for them.",
+         which class. bywash_stopd_cancelled_total counts what the daemon cancels for them.",
     ),
 };
 pub(crate) static ORPHANS_LOST: Metric = Metric {
@@ -52,9 +52,9 @@ pub(crate) static ORPHANS_LOST: Metric = Metric {
     unit: "requests",
     labels: &[],
     help: "Requests given up that could not be reported to the stop daemon; is it there, at \
-           sentry.socket?",
+           stopd.socket?",
     remedy: Do(
-        "Start `bywash sentry`, and check that the gateway's user may enter the folder of the \
+        "Start `bywash stopd`, and check that the gateway's user may enter the folder of the \
          socket. If the daemon runs, it is too slow: check its databases.",
     ),
 };
@@ -64,8 +64,8 @@ pub(crate) static ORPHANS_REFUSED: Metric = Metric {
     unit: "requests",
     labels: &[],
     help: "Requests given up whose report the stop daemon did not accept; is the gateway's user in \
-           sentry.stops?",
-    remedy: Do("Add the gateway's user to `sentry.stops` in the daemon's file."),
+           stopd.stops?",
+    remedy: Do("Add the gateway's user to `stopd.stops` in the daemon's file."),
 };
 pub(crate) static CONNECTIONS: Metric = Metric {
     name: "bywash_connections",

@@ -1,5 +1,5 @@
 'use strict'
-// The client of the stop daemon (`bywash sentry`) in a process: one conversation, which is
+// The client of the stop daemon (`bywash stopd`) in a process: one conversation, which is
 // optional.
 //
 // Source: crates/lease/src/lib.rs, and sdk/README.md, "Down to the query". The conversation is
@@ -10,7 +10,7 @@
 
 const { connect } = require('node:net')
 
-const SOCKET = '/run/bywash-sentry/sentry.sock'
+const SOCKET = '/run/bywash-stopd/stopd.sock'
 
 /**
  * Milliseconds within which the daemon must answer (tests of other things allow more), and until
@@ -116,15 +116,15 @@ class Conversation {
 }
 
 /**
- * The client of the stop daemon at `path`, else at BYWASH_SENTRY, else at
- * /run/bywash-sentry/sentry.sock. There is one for each process.
+ * The client of the stop daemon at `path`, else at BYWASH_STOPD, else at
+ * /run/bywash-stopd/stopd.sock. There is one for each process.
  */
-class Sentry {
+class StopClient {
   #conversation = null
   #notBefore = -Infinity
   #counts = { leased: 0, unnamed: 0, unreachable: 0, refused: 0, stopped: 0, taken: 0, spoiled: 0, stops: 0 }
 
-  constructor (path = process.env.BYWASH_SENTRY || SOCKET, { clock, patience } = {}) {
+  constructor (path = process.env.BYWASH_STOPD || SOCKET, { clock, patience } = {}) {
     this.path = path
     this.clock = clock ?? (() => performance.now())
     this.patience = patience ?? PATIENCE
@@ -178,4 +178,4 @@ function stopped (words) {
   return verb === 'STOPPED' && REASONS.includes(reason) ? reason : null
 }
 
-module.exports = { Sentry, UNSAID, stopped }
+module.exports = { StopClient, UNSAID, stopped }

@@ -1,4 +1,4 @@
-"""The client of the stop daemon (`bywash sentry`) in a process.
+"""The client of the stop daemon (`bywash stopd`) in a process.
 
 It has one conversation, and is optional.
 
@@ -18,7 +18,7 @@ from typing import Callable, Dict, Optional
 
 from .conversation import Conversation
 
-SOCKET = "/run/bywash-sentry/sentry.sock"
+SOCKET = "/run/bywash-stopd/stopd.sock"
 
 #: Seconds within which the daemon must answer. Tests of other things allow more.
 PATIENCE = 0.1
@@ -38,8 +38,8 @@ _WARNINGS = {
 
 
 @dataclass(frozen=True)
-class SentryStats:
-    """Counts of a `Sentry` since the start."""
+class StopClientStats:
+    """Counts of a `StopClient` since the start."""
 
     #: Queries that ran under a lease.
     leased: int
@@ -61,10 +61,10 @@ class SentryStats:
     stops: int
 
 
-class Sentry:
+class StopClient:
     """The client of the stop daemon at `path`. There is one for each process.
 
-    The path defaults to `BYWASH_SENTRY`, else to /run/bywash-sentry/sentry.sock. The client is safe
+    The path defaults to `BYWASH_STOPD`, else to /run/bywash-stopd/stopd.sock. The client is safe
     for use by several threads.
     """
 
@@ -77,15 +77,15 @@ class Sentry:
     ) -> None:
         self.clock = clock
         self.patience = patience
-        self.path = path or os.environ.get("BYWASH_SENTRY") or SOCKET
+        self.path = path or os.environ.get("BYWASH_STOPD") or SOCKET
         self._lock = threading.RLock()
         self._conversation: Optional[Conversation] = None
         self._not_before = 0.0
-        self._counts: Dict[str, int] = dict.fromkeys(SentryStats.__dataclass_fields__, 0)
+        self._counts: Dict[str, int] = dict.fromkeys(StopClientStats.__dataclass_fields__, 0)
         #: Numbers for this process's own leases. Each lease has a new one, so that a late stop
         #: finds no lease.
         self.numbers = itertools.count(1)
-        _sentries.add(self)
+        _stop_clients.add(self)
 
     def conversation(self) -> Optional[Conversation]:
         """Return the present conversation, if there is one. This never waits."""
@@ -135,10 +135,10 @@ class Sentry:
         if is_first and what in _WARNINGS:
             _log.warning(_WARNINGS[what], self.path)
 
-    def stats(self) -> SentryStats:
+    def stats(self) -> StopClientStats:
         """Return the counts."""
         with self._lock:
-            return SentryStats(**self._counts)
+            return StopClientStats(**self._counts)
 
     def close(self) -> None:
         """End the conversation. Later queries begin another."""
@@ -154,12 +154,12 @@ class Sentry:
             conversation.abandon()
 
 
-_sentries: "weakref.WeakSet[Sentry]" = weakref.WeakSet()
+_stop_clients: "weakref.WeakSet[StopClient]" = weakref.WeakSet()
 
 
 def _in_child() -> None:
-    for sentry in list(_sentries):
-        sentry._is_in_child()
+    for stopd in list(_stop_clients):
+        stopd._is_in_child()
 
 
 if hasattr(os, "register_at_fork"):

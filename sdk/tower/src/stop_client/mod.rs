@@ -1,4 +1,4 @@
-//! The application's client of the stop daemon (`bywash sentry`): it tells the daemon which request
+//! The application's client of the stop daemon (`bywash stopd`): it tells the daemon which request
 //! uses which connection, and that a request shall be stopped. The contract is in `sdk/README.md`,
 //! "Down to the query".
 //!
@@ -28,9 +28,9 @@ const AGAIN_AFTER: Duration = Duration::from_millis(200);
 /// How long an answer may take.
 const ANSWER_WITHIN: Duration = Duration::from_millis(100);
 
-/// Counts of a [`Sentry`] since the start.
+/// Counts of a [`StopClient`] since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SentryStats {
+pub struct StopClientStats {
     /// Leased connections.
     pub leased: u64,
     /// Leases that did not begin because their request was stopped.
@@ -51,14 +51,14 @@ pub struct SentryStats {
 
 /// A client of the stop daemon; one for each process. Clones share it.
 #[derive(Clone)]
-pub struct Sentry(Arc<Shared>);
+pub struct StopClient(Arc<Shared>);
 
 struct Shared {
     socket: PathBuf,
     current: Mutex<Current>,
     /// Held while a task connects; the other tasks wait for it.
     connecting: tokio::sync::Mutex<()>,
-    stats: Arc<Mutex<SentryStats>>,
+    stats: Arc<Mutex<StopClientStats>>,
     /// The number for the next lease of something in this process.
     numbers: AtomicU64,
 }
@@ -70,12 +70,12 @@ struct Current {
     not_before: Option<Instant>,
 }
 
-impl Sentry {
-    /// Creates a client of the daemon at the socket of `BYWASH_SENTRY`, or at the default one. It
+impl StopClient {
+    /// Creates a client of the daemon at the socket of `BYWASH_STOPD`, or at the default one. It
     /// does nothing before the first lease.
     pub fn new() -> Self {
-        let named = env::var_os("BYWASH_SENTRY").filter(|path| !path.is_empty());
-        Self::at(named.unwrap_or_else(|| "/run/bywash-sentry/sentry.sock".into()))
+        let named = env::var_os("BYWASH_STOPD").filter(|path| !path.is_empty());
+        Self::at(named.unwrap_or_else(|| "/run/bywash-stopd/stopd.sock".into()))
     }
 
     /// Creates a client of the daemon at this socket.
@@ -90,11 +90,11 @@ impl Sentry {
     }
 
     /// Returns the counts.
-    pub fn stats(&self) -> SentryStats {
+    pub fn stats(&self) -> StopClientStats {
         *self.0.stats.lock()
     }
 
-    pub(crate) fn count(&self, what: impl FnOnce(&mut SentryStats) -> &mut u64) {
+    pub(crate) fn count(&self, what: impl FnOnce(&mut StopClientStats) -> &mut u64) {
         *what(&mut self.0.stats.lock()) += 1;
     }
 
@@ -182,21 +182,21 @@ impl Current {
     }
 }
 
-impl Default for Sentry {
+impl Default for StopClient {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl PartialEq for Sentry {
+impl PartialEq for StopClient {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
-impl fmt::Debug for Sentry {
+impl fmt::Debug for StopClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sentry")
+        f.debug_struct("StopClient")
             .field("socket", &self.0.socket)
             .field("stats", &self.stats())
             .finish_non_exhaustive()

@@ -1,6 +1,6 @@
 package bywash
 
-// The application's client of the stop daemon (bywash sentry): it tells the daemon which request
+// The application's client of the stop daemon (bywash stopd): it tells the daemon which request
 // uses which connection, and that a request shall be stopped. The contract is in sdk/README.md,
 // "Down to the query".
 //
@@ -19,12 +19,12 @@ import (
 const (
 	// againAfter is the pause after a failed connection before the next attempt to connect.
 	againAfter     = 200 * time.Millisecond
-	usualSocket    = "/run/bywash-sentry/sentry.sock"
-	socketVariable = "BYWASH_SENTRY"
+	usualSocket    = "/run/bywash-stopd/stopd.sock"
+	socketVariable = "BYWASH_STOPD"
 )
 
-// SentryStats has the counts of a Sentry since the start.
-type SentryStats struct {
+// StopClientStats has the counts of a StopClient since the start.
+type StopClientStats struct {
 	// Leased counts leased connections.
 	Leased uint64
 	// Stopped counts leases that did not begin because their request was stopped.
@@ -46,9 +46,9 @@ type SentryStats struct {
 	Stops uint64
 }
 
-// Sentry is a client of the stop daemon; there is one for each process. It is safe for concurrent
-// use.
-type Sentry struct {
+// StopClient is a client of the stop daemon; there is one for each process. It is safe for
+// concurrent use.
+type StopClient struct {
 	socket  string
 	current atomic.Pointer[conversation]
 	// Held while a goroutine connects; the others wait for it.
@@ -64,28 +64,28 @@ type Sentry struct {
 	saysUnnamed, saysUnreachable sync.Once
 }
 
-// NewSentry creates a client of the daemon at this socket; if it is empty, at that of BYWASH_SENTRY
-// or the default one. It does nothing before the first lease.
-func NewSentry(socket string) *Sentry {
+// NewStopClient creates a client of the daemon at this socket; if it is empty, at that of
+// BYWASH_STOPD or the default one. It does nothing before the first lease.
+func NewStopClient(socket string) *StopClient {
 	if socket == "" {
 		socket = os.Getenv(socketVariable)
 	}
 	if socket == "" {
 		socket = usualSocket
 	}
-	return &Sentry{socket: socket, epoch: time.Now()}
+	return &StopClient{socket: socket, epoch: time.Now()}
 }
 
 // Stats returns the counts.
-func (s *Sentry) Stats() SentryStats {
-	return SentryStats{
+func (s *StopClient) Stats() StopClientStats {
+	return StopClientStats{
 		s.leased.Load(), s.stopped.Load(), s.taken.Load(), s.refused.Load(), s.unnamed.Load(), s.unreachable.Load(),
 		s.doubtful.Load(), s.stops.Load(),
 	}
 }
 
 // isOutside counts a query outside of a named request.
-func (s *Sentry) isOutside() {
+func (s *StopClient) isOutside() {
 	s.unnamed.Add(1)
 	s.saysUnnamed.Do(func() {
 		log.Print("bywash: a query runs outside of a named request, so nothing can stop it: check that the middleware is around " +
@@ -94,16 +94,16 @@ func (s *Sentry) isOutside() {
 }
 
 // isUnreachable counts a query that the daemon does not know of.
-func (s *Sentry) isUnreachable() {
+func (s *StopClient) isUnreachable() {
 	s.unreachable.Add(1)
 	s.saysUnreachable.Do(func() {
 		log.Printf("bywash: no stop daemon answers at %s: queries run, and nothing cancels them", s.socket)
 	})
 }
 
-// Close ends the conversation with the daemon, and all leases with it. The sentry reconnects if it
+// Close ends the conversation with the daemon, and all leases with it. The client reconnects if it
 // is needed again.
-func (s *Sentry) Close() {
+func (s *StopClient) Close() {
 	if c := s.current.Load(); c != nil {
 		c.end()
 	}
@@ -111,7 +111,7 @@ func (s *Sentry) Close() {
 
 // conversation returns the conversation with the daemon, connecting if necessary; nil if there is
 // no daemon, or if the pause after a failure is not over.
-func (s *Sentry) conversation() *conversation {
+func (s *StopClient) conversation() *conversation {
 	if c := s.current.Load(); c != nil {
 		return c
 	}
@@ -140,9 +140,9 @@ func (s *Sentry) conversation() *conversation {
 	return c
 }
 
-func (s *Sentry) isTooSoon() bool { return int64(time.Since(s.epoch)) < s.notBefore.Load() }
+func (s *StopClient) isTooSoon() bool { return int64(time.Since(s.epoch)) < s.notBefore.Load() }
 
-func (s *Sentry) rest() { s.notBefore.Store(int64(time.Since(s.epoch) + againAfter)) }
+func (s *StopClient) rest() { s.notBefore.Store(int64(time.Since(s.epoch) + againAfter)) }
 
 // stop tells the daemon that a request that has leased something is over. It does not block, not
 // even until the line is sent, because the caller holds the lock of the class.
@@ -150,7 +150,7 @@ func (s *Sentry) rest() { s.notBefore.Store(int64(time.Since(s.epoch) + againAft
 // Only the leases of this conversation are stopped (scope=own). Others may work under the same
 // name, since Outgoing passes it on: for example the queries of a caller that has only stopped
 // waiting for this service. The component that assigned the name stops all of them.
-func (s *Sentry) stop(name string, reason Reason) {
+func (s *StopClient) stop(name string, reason Reason) {
 	// Without a conversation there is no lease to stop.
 	c, answered := s.current.Load(), make(chan answer, 1)
 	if c != nil && c.say("STOP "+name+" "+string(reason)+" scope=own", answered) {
@@ -163,7 +163,7 @@ func (s *Sentry) stop(name string, reason Reason) {
 
 // hasStopped counts the result of a stop. A stop is answered when its cancellations are done,
 // however long they take.
-func (s *Sentry) hasStopped(c *conversation, answered <-chan answer) {
+func (s *StopClient) hasStopped(c *conversation, answered <-chan answer) {
 	select {
 	case given := <-answered:
 		if given.isDone {

@@ -1,4 +1,4 @@
-//! `[sentry]` and `[database.NAME]`: work for clients that have left is stopped.
+//! `[stopd]` and `[database.NAME]`: work for clients that have left is stopped.
 
 use super::TRUTH_NO;
 use crate::key::{Key, Section};
@@ -17,20 +17,20 @@ const USERS: Kind = Kind::Texts {
     alone: false,
 };
 
-pub(crate) static SENTRY: Section = Section {
-    name: "sentry",
-    about: "The stop daemon `bywash sentry`, which stops work for clients that have left, down to \
+pub(crate) static STOPD: Section = Section {
+    name: "stopd",
+    about: "The stop daemon `bywash stopd`, which stops work for clients that have left, down to \
             the database query. The gateway tells it at this socket which requests those are, and \
             it cancels their queries in the databases below.",
-    keys: &[SOCKET, SENTRY_MODE, LEASES, STOPS, SENTRY_ADMIN],
+    keys: &[SOCKET, STOPD_MODE, LEASES, STOPS, STOPD_ADMIN],
 };
 pub(crate) const SOCKET: Key = Key::optional(
     "socket",
     Kind::Path,
-    "/run/bywash-sentry/sentry.sock",
-    "The Unix socket of `bywash sentry`. If not set, the gateway notifies no stop daemon.",
+    "/run/bywash-stopd/stopd.sock",
+    "The Unix socket of `bywash stopd`. If not set, the gateway notifies no stop daemon.",
 );
-pub(crate) const SENTRY_MODE: Key = Key::optional(
+pub(crate) const STOPD_MODE: Key = Key::optional(
     "mode",
     Kind::Word(Mode::WORDS),
     "enforce",
@@ -51,11 +51,11 @@ pub(crate) const STOPS: Key = Key::new(
     "The users that may tell the stop daemon to stop a request, in addition to its own user: \
      those of the gateway and of the web server.",
 );
-pub(crate) const SENTRY_ADMIN: Key = Key::new(
+pub(crate) const STOPD_ADMIN: Key = Key::new(
     "admin",
     Kind::Address,
     "127.0.0.1:7071",
-    "The address of /metrics and /v1/status of `bywash sentry`; a loopback address.",
+    "The address of /metrics and /v1/status of `bywash stopd`; a loopback address.",
 );
 
 pub(crate) static DATABASE: Section = Section {
@@ -69,7 +69,7 @@ pub(crate) const DATABASE_SERVER: Key = Key::required(
         takes: "postgres://USER@HOST[:PORT]/DATABASE, mysql://…, or with unix:/PATH for HOST",
         regex: "^(postgres|mysql)://[^@/:]+@(unix:/.+|[^/]+)/[A-Za-z0-9_$-]{1,64}$",
     },
-    "postgres://sentry@127.0.0.1/shop",
+    "postgres://stopd@127.0.0.1/shop",
     "The address of the database, and the user that the stop daemon connects as. PostgreSQL: a \
      member of pg_signal_backend and pg_read_all_stats. MariaDB: a user with CONNECTION ADMIN and \
      PROCESS.",
@@ -77,7 +77,7 @@ pub(crate) const DATABASE_SERVER: Key = Key::required(
 pub(crate) const PASSWORD_FILE: Key = Key::optional(
     "password_file",
     Kind::Path,
-    "/etc/bywash/sentry.password",
+    "/etc/bywash/stopd.password",
     "The file with the password, on one line. Other users must not be able to read it.",
 );
 pub(crate) const DATABASE_USER: Key = Key::optional(

@@ -20,7 +20,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * The conversation with the stop daemon (bywash sentry): numbered lines over a socket, answered in
+ * The conversation with the stop daemon (bywash stopd): numbered lines over a socket, answered in
  * any order. The contract is in sdk/README.md, "Down to the query". Each process has one
  * conversation, and any thread may use it.
  *
@@ -32,28 +32,28 @@ import java.util.concurrent.TimeoutException;
  * thread that connects, and all threads that wait for it. And if a thread is interrupted while it
  * is blocked in a channel, the channel is closed, which ends the leases of all threads.
  */
-public final class Sentry {
+public final class StopClient {
     private static final long ANSWER_WITHIN = TimeUnit.MILLISECONDS.toNanos(100);
     private static final long AGAIN_AFTER = TimeUnit.MILLISECONDS.toNanos(200);
     /** More bytes than any answer has. */
     private static final int LONGEST = 4096;
-    private static final Sentry THE_ONE = new Sentry(usual());
+    private static final StopClient THE_ONE = new StopClient(usual());
 
     private final Path socket;
     private Conversation current;
     private long notBefore = System.nanoTime();
 
-    Sentry(Path socket) {
+    StopClient(Path socket) {
         this.socket = socket;
     }
 
     private static Path usual() {
-        String named = System.getenv("BYWASH_SENTRY");
-        return Path.of(named == null || named.isEmpty() ? "/run/bywash-sentry/sentry.sock" : named);
+        String named = System.getenv("BYWASH_STOPD");
+        return Path.of(named == null || named.isEmpty() ? "/run/bywash-stopd/stopd.sock" : named);
     }
 
-    /** Returns this process's instance, for the socket in BYWASH_SENTRY or the usual one. */
-    public static Sentry get() {
+    /** Returns this process's instance, for the socket in BYWASH_STOPD or the usual one. */
+    public static StopClient get() {
         return THE_ONE;
     }
 
@@ -111,7 +111,7 @@ public final class Sentry {
                 channel.close();
                 throw error;
             }
-            Thread listener = new Thread(this::listen, "bywash-sentry");
+            Thread listener = new Thread(this::listen, "bywash-stopd");
             listener.setDaemon(true);
             listener.start();
         }

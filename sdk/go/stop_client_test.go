@@ -106,7 +106,7 @@ func named(t *testing.T, c *Controller, name string) (context.Context, *Token) {
 
 func TestALeaseIsReleasedOnce(t *testing.T) {
 	d := open(t, agrees)
-	s := NewSentry(d.socket)
+	s := NewStopClient(d.socket)
 	c, _ := search(t)
 	ctx, _ := named(t, c, "r1")
 	lease, err := s.Lease(ctx, "shop", 4711)
@@ -123,7 +123,7 @@ func TestAWrongSetUpIsSaidOnce(t *testing.T) {
 	var said strings.Builder
 	log.SetOutput(&said)
 	defer log.SetOutput(os.Stderr)
-	s := NewSentry(t.TempDir() + "/nobody")
+	s := NewStopClient(t.TempDir() + "/nobody")
 	c, _ := search(t)
 	for i := 0; i < 3; i++ {
 		_, err := s.Lease(context.Background(), "shop", 1)
@@ -138,7 +138,7 @@ func TestAWrongSetUpIsSaidOnce(t *testing.T) {
 			t.Error(said.String())
 		}
 	}
-	if s.Stats() != (SentryStats{Unnamed: 3, Unreachable: 3}) {
+	if s.Stats() != (StopClientStats{Unnamed: 3, Unreachable: 3}) {
 		t.Error(s.Stats())
 	}
 }
@@ -150,7 +150,7 @@ func TestAfterAConversationThatIsOverThereIsANewOne(t *testing.T) {
 		}
 		return []string{" OK"}
 	})
-	s := NewSentry(d.socket)
+	s := NewStopClient(d.socket)
 	c, _ := search(t)
 	silent, _ := named(t, c, "silent")
 	unanswered, err := s.Lease(silent, "shop", 2)
@@ -169,7 +169,7 @@ func TestAfterAConversationThatIsOverThereIsANewOne(t *testing.T) {
 }
 
 func TestNobodyConnectsBeforeItIsTime(t *testing.T) {
-	s := NewSentry(filepath.Join(t.TempDir(), "nobody"))
+	s := NewStopClient(filepath.Join(t.TempDir(), "nobody"))
 	c, _ := search(t)
 	ctx, _ := named(t, c, "r1")
 	for i := 0; i < 3; i++ {
@@ -179,7 +179,7 @@ func TestNobodyConnectsBeforeItIsTime(t *testing.T) {
 			t.Error("nobody can have aimed at it")
 		}
 	}
-	if s.notBefore.Load() == 0 || s.Stats() != (SentryStats{Unreachable: 3}) {
+	if s.notBefore.Load() == 0 || s.Stats() != (StopClientStats{Unreachable: 3}) {
 		t.Errorf("%+v", s.Stats())
 	}
 	// The daemon is there again, but the pause is not over.
@@ -209,7 +209,7 @@ func TestAnswersMayComeInAnyOrder(t *testing.T) {
 		}
 		return []string{late[len(late)-1], late[len(late)-2]}
 	})
-	s := NewSentry(d.socket)
+	s := NewStopClient(d.socket)
 	c, _ := search(t)
 	var group sync.WaitGroup
 	for i := 0; i < 100; i++ {
@@ -231,7 +231,7 @@ func TestAnswersMayComeInAnyOrder(t *testing.T) {
 // The daemon does not remember a stop with scope=own: a later lease would not be stopped.
 func TestNothingIsLeasedAfterTheStopOfItsRequest(t *testing.T) {
 	d := open(t, agrees)
-	s := NewSentry(d.socket)
+	s := NewStopClient(d.socket)
 	c, _ := search(t)
 	var group sync.WaitGroup
 	for i := 0; i < 500; i++ {
@@ -273,7 +273,7 @@ func TestALeaseOfOnesOwnIsTold(t *testing.T) {
 		}
 		return []string{" OK"}
 	})
-	s := NewSentry(d.socket)
+	s := NewStopClient(d.socket)
 	c, _ := search(t)
 	ctx, _ := named(t, c, "r1")
 	own, lease, err := s.Own(ctx)

@@ -8,7 +8,7 @@ use crate::mode::Mode;
 
 /// The stop daemon. A gateway uses only the socket.
 #[derive(Clone, Debug)]
-pub struct Sentry {
+pub struct Stopd {
     /// The daemon's socket. Without it the gateway sends no notifications.
     pub socket: Option<PathBuf>,
     /// Whether queries are cancelled.

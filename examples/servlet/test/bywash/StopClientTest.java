@@ -22,14 +22,14 @@ import java.util.function.UnaryOperator;
 
 /**
  * Tests the conversation with a daemon that gives answers which a real one hardly ever gives.
- * scripts/test-servlet runs it, with a folder for sockets as the argument and BYWASH_SENTRY set to
+ * scripts/test-servlet runs it, with a folder for sockets as the argument and BYWASH_STOPD set to
  * a path in that folder.
  */
-public final class SentryTest {
+public final class StopClientTest {
     /** Seconds after which an event that never comes fails the test. */
     private static final long PATIENCE = 20;
 
-    private SentryTest() {}
+    private StopClientTest() {}
 
     public static void main(String[] folder) throws Exception {
         aDaemonThatTakesNobodyHoldsNobody(Path.of(folder[0], "full"));
@@ -37,7 +37,7 @@ public final class SentryTest {
         aDaemonThatDoesNotListenEndsTheConversation(Path.of(folder[0], "deaf"));
         aTextThatOnlyControlsATransactionIsKnown();
         // Both tests use the only conversation of this process.
-        try (ServerSocketChannel daemon = desk(Path.of(System.getenv("BYWASH_SENTRY")), 8)) {
+        try (ServerSocketChannel daemon = desk(Path.of(System.getenv("BYWASH_STOPD")), 8)) {
             String[] answers = {"", ""};
             serve(daemon, order -> answers[order.startsWith("RELEASE") ? 1 : 0]);
             whatIsInDoubtIsClosed(answers);
@@ -60,10 +60,10 @@ public final class SentryTest {
         } catch (IOException error) {
             // The daemon's queue is full.
         }
-        Sentry sentry = new Sentry(socket);
-        List<CompletableFuture<Sentry.Conversation>> all = new ArrayList<>();
+        StopClient stopd = new StopClient(socket);
+        List<CompletableFuture<StopClient.Conversation>> all = new ArrayList<>();
         for (int thread = 0; thread < 4; thread++) {
-            all.add(on(sentry::conversation));
+            all.add(on(stopd::conversation));
         }
         for (var one : all) {
             check(one.get(PATIENCE, TimeUnit.SECONDS) == null, "it talks to a daemon that accepts no connection");
@@ -77,10 +77,10 @@ public final class SentryTest {
     private static void whoIsInterruptedEndsNobodysLease(Path socket) throws Exception {
         try (ServerSocketChannel daemon = desk(socket, 8)) {
             serve(daemon, order -> "OK");
-            Sentry sentry = new Sentry(socket);
+            StopClient stopd = new StopClient(socket);
             // The thread that begins the conversation may be interrupted too.
             Thread.currentThread().interrupt();
-            Sentry.Conversation first = sentry.conversation();
+            StopClient.Conversation first = stopd.conversation();
             check(first != null && first.ask("LEASE r1 shop 1").orElse("").equals("OK"), "an interrupted one gets no lease");
             check(Thread.interrupted(), "it never learns that it was interrupted");
             // Interrupts at any point of the exchange.
@@ -98,13 +98,13 @@ public final class SentryTest {
                 Thread.onSpinWait();
             }
             check(asked.get(PATIENCE, TimeUnit.SECONDS), "an interrupted one is not answered");
-            check(!first.isOver && sentry.conversation() == first, "the conversation is over, and with it all leases");
+            check(!first.isOver && stopd.conversation() == first, "the conversation is over, and with it all leases");
         }
     }
 
     private static void aDaemonThatDoesNotListenEndsTheConversation(Path socket) throws Exception {
         try (ServerSocketChannel daemon = desk(socket, 8)) {
-            Sentry.Conversation talk = new Sentry(socket).conversation();
+            StopClient.Conversation talk = new StopClient(socket).conversation();
             check(talk != null, "there is no conversation");
             // The thread is interrupted the whole time, and must not wait longer than others.
             CompletableFuture<Boolean> asked = new CompletableFuture<>();
@@ -194,7 +194,7 @@ public final class SentryTest {
     }
 
     private static <T> T proxy(Class<T> kind, InvocationHandler handler) {
-        return kind.cast(Proxy.newProxyInstance(SentryTest.class.getClassLoader(), new Class<?>[] {kind}, handler));
+        return kind.cast(Proxy.newProxyInstance(StopClientTest.class.getClassLoader(), new Class<?>[] {kind}, handler));
     }
 
     private static ServerSocketChannel desk(Path socket, int queue) throws IOException {

@@ -1,4 +1,4 @@
-//! `bywash sentry`: runs the stop daemon until SIGTERM.
+//! `bywash stopd`: runs the stop daemon until SIGTERM.
 
 use std::io;
 use std::time::Duration;
@@ -9,14 +9,14 @@ use bywash_command::streams::{draw, has_colour, say};
 use bywash_config::{Config, Mode, Problems};
 use bywash_handover::Supervisor;
 
-use crate::args::SentryRun;
+use crate::args::StopdRun;
 
 /// How long it waits for a signal before it checks that the daemon still runs.
 const TURN: Duration = Duration::from_secs(1);
 
-pub(crate) fn sentry(args: &SentryRun) -> Result<(), Failure> {
+pub(crate) fn stopd(args: &StopdRun) -> Result<(), Failure> {
     let wrong = |wrong: Problems| Failure::configuration(wrong.render(has_colour()));
-    let (mut config, warnings) = Config::read_sentry(&args.config).map_err(wrong)?;
+    let (mut config, warnings) = Config::read_stopd(&args.config).map_err(wrong)?;
     if !warnings.is_empty() {
         draw(&warnings.render(has_colour()));
     }

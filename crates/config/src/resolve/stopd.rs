@@ -1,4 +1,4 @@
-//! `[sentry]` and `[database.NAME]`. Users of the machine are looked up in `/etc/passwd`. A user
+//! `[stopd]` and `[database.NAME]`. Users of the machine are looked up in `/etc/passwd`. A user
 //! from another source must be given as a number.
 
 use std::fs;
@@ -14,23 +14,23 @@ use crate::keys;
 use crate::mode::Mode;
 use crate::read::{self, Values};
 use crate::report::{Finding, Report};
-use crate::sentry::{Database, DatabaseAddress, DatabaseKind, DatabaseServer, Sentry};
 use crate::socket;
 use crate::source::shown;
+use crate::stopd::{Database, DatabaseAddress, DatabaseKind, DatabaseServer, Stopd};
 use crate::value::Value;
 
-pub(crate) fn sentry(document: &Document<'_>, mode: Mode, report: &mut Report) -> Sentry {
-    let values = document.section(&keys::SENTRY, report);
-    let admin = values.of(&keys::SENTRY_ADMIN).address();
+pub(crate) fn stopd(document: &Document<'_>, mode: Mode, report: &mut Report) -> Stopd {
+    let values = document.section(&keys::STOPD, report);
+    let admin = values.of(&keys::STOPD_ADMIN).address();
     if !admin.ip().is_loopback() {
-        let message = format!("`sentry.admin` {admin} can be reached from other machines");
+        let message = format!("`stopd.admin` {admin} can be reached from other machines");
         let help = "this address has no authentication: write 127.0.0.1:7071".to_string();
-        let at = values.at(&keys::SENTRY_ADMIN);
+        let at = values.at(&keys::STOPD_ADMIN);
         report.add(Finding::new(&code::ADMIN, at, message).help(help));
     }
-    Sentry {
+    Stopd {
         socket: socket(&values, report),
-        mode: values.get(&keys::SENTRY_MODE).map_or(mode, Value::word),
+        mode: values.get(&keys::STOPD_MODE).map_or(mode, Value::word),
         leases: users(&values, &keys::LEASES, report),
         stops: users(&values, &keys::STOPS, report),
         admin,
@@ -42,9 +42,9 @@ fn socket(values: &Values, report: &mut Report) -> Option<PathBuf> {
     let (value, at) = values.given(&keys::SOCKET)?;
     let path = socket::path(value.text());
     if let Err(why) = path {
-        let message = format!("`sentry.socket` \"{}\": {why}", shown(value.text()));
+        let message = format!("`stopd.socket` \"{}\": {why}", shown(value.text()));
         let help = format!("write {}", keys::SOCKET.line());
-        report.add(Finding::new(&code::SENTRY_SOCKET, at, message).help(help));
+        report.add(Finding::new(&code::STOPD_SOCKET, at, message).help(help));
     }
     path.ok()
 }
@@ -67,7 +67,7 @@ fn number(passwd: &str, key: &Key, user: &Spanned<String>, report: &mut Report) 
     let found = name.parse().ok().or_else(|| number_of(passwd, name));
     if found.is_none() {
         let message =
-            format!("`sentry.{}`: \"{}\" is not a user in /etc/passwd", key.name, shown(name));
+            format!("`stopd.{}`: \"{}\" is not a user in /etc/passwd", key.name, shown(name));
         let help =
             "write a user from another source as a number, which `id -u NAME` prints".to_string();
         report.add(Finding::new(&code::USER, user.span(), message).help(help));
@@ -205,10 +205,10 @@ mod tests {
     #[test]
     fn a_server_says_what_it_speaks_who_asks_and_where_it_is() {
         for (text, address) in [
-            ("postgres://sentry@127.0.0.1/shop", "postgres://sentry@127.0.0.1:5432/shop"),
-            ("mysql://sentry@db.internal:3307/shop", "mysql://sentry@db.internal:3307/shop"),
-            ("mysql://sentry@[::1]/shop", "mysql://sentry@::1:3306/shop"),
-            ("mysql://sentry@[::1]:33/shop", "mysql://sentry@::1:33/shop"),
+            ("postgres://stopd@127.0.0.1/shop", "postgres://stopd@127.0.0.1:5432/shop"),
+            ("mysql://stopd@db.internal:3307/shop", "mysql://stopd@db.internal:3307/shop"),
+            ("mysql://stopd@[::1]/shop", "mysql://stopd@::1:3306/shop"),
+            ("mysql://stopd@[::1]:33/shop", "mysql://stopd@::1:33/shop"),
             ("postgres://s@unix:/run/postgresql/shop", "postgres://s@unix:/run/postgresql/shop"),
         ] {
             assert_eq!(parse(text).unwrap().to_string(), address);
@@ -222,14 +222,14 @@ mod tests {
             ("sqlite:shop.db", "neither"),
             ("postgres://127.0.0.1/shop", "no user"),
             ("postgres://@127.0.0.1/shop", "it needs a user"),
-            ("postgres://sentry:secret@127.0.0.1/shop", "password_file"),
-            ("postgres://sentry@127.0.0.1", "no /DATABASE"),
-            ("postgres://sentry@127.0.0.1/", "it needs a user"),
-            ("postgres://sentry@127.0.0.1/shop?a=b", "it needs a user"),
-            ("mysql://sentry@127.0.0.1/a' OR 1=1", "it needs a user"),
-            ("postgres://sentry@127.0.0.1:0/shop", "port"),
-            ("postgres://sentry@a b/shop", "host"),
-            ("mysql://sentry@unix:run/shop", "absolute"),
+            ("postgres://stopd:secret@127.0.0.1/shop", "password_file"),
+            ("postgres://stopd@127.0.0.1", "no /DATABASE"),
+            ("postgres://stopd@127.0.0.1/", "it needs a user"),
+            ("postgres://stopd@127.0.0.1/shop?a=b", "it needs a user"),
+            ("mysql://stopd@127.0.0.1/a' OR 1=1", "it needs a user"),
+            ("postgres://stopd@127.0.0.1:0/shop", "port"),
+            ("postgres://stopd@a b/shop", "host"),
+            ("mysql://stopd@unix:run/shop", "absolute"),
         ] {
             let no = parse(text).expect_err(text);
             assert!(no.contains(why), "{text}: {no}");
