@@ -10,6 +10,7 @@ use crate::key::Section;
 use crate::keys;
 use crate::kind::described;
 use crate::read::{self, Table, Values};
+use crate::renamed;
 use crate::report::{Finding, Report};
 use crate::source::shown;
 use crate::spelling;
@@ -109,7 +110,7 @@ impl<'t> Document<'t> {
             if is_section && !value.get_ref().is_table() {
                 report.add(no_table(name, key.span(), value.get_ref()));
             } else if !is_section && !is_key {
-                report.add(stranger(name, key.span()));
+                report.add(stranger(name, key.span(), value.get_ref().is_table()));
             }
         }
     }
@@ -122,11 +123,15 @@ impl<'d, 't> Entry<'d, 't> {
     }
 }
 
-fn stranger(name: &str, at: Range<usize>) -> Finding {
+fn stranger(name: &str, at: Range<usize>, is_table: bool) -> Finding {
     let tables = keys::SECTIONS.iter().map(|section| section.name);
     let known = keys::ROOT.keys.iter().map(|key| key.name).chain(tables);
     let message = format!("unknown key `{}`", shown(name));
-    let help = spelling::did_you_mean(name, known).or_else(|| read::home_of(name));
+    let help = is_table
+        .then(|| renamed::key("", name))
+        .flatten()
+        .or_else(|| spelling::did_you_mean(name, known))
+        .or_else(|| read::home_of(name));
     Finding::new(&code::UNKNOWN_KEY, at, message).help(help)
 }
 

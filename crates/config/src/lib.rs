@@ -13,6 +13,7 @@
 //! - `config`, `identify`, `levels`, `listen`, `upstream`, `stopd`, `elephants` and `network`
 //!   define the result.
 //! - `kind` defines the values that keys take; `read` turns one table of the file into values.
+//!   `renamed` has the former names, for the help.
 //! - `resolve/` builds a [`Config`] from the values, one file per part, with the checks between
 //!   them.
 //! - `report` collects problems; `render` draws them.
@@ -44,6 +45,7 @@ mod network;
 mod problem;
 mod read;
 mod reference;
+mod renamed;
 mod render;
 mod report;
 mod resolve;

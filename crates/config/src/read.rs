@@ -12,6 +12,7 @@ use crate::code;
 use crate::key::{Key, Presence, Section};
 use crate::keys;
 use crate::kind::Refusal;
+use crate::renamed;
 use crate::report::{Finding, Report};
 use crate::source::shown;
 use crate::spelling;
@@ -94,7 +95,7 @@ fn read(table: &Table<'_, '_>, key: &Key, report: &mut Report) -> Found {
     let value = key.kind.read(given, &mut refusals);
     let refused = !refusals.is_empty();
     for refusal in refusals {
-        report.add(refusal_of(&key_path(&table.path, key.name), key, refusal));
+        report.add(refusal_of(&table.path, key, refusal));
     }
     match value {
         Some(value) => Found { value: Some(value), at: Some(given.span()), refused },
@@ -124,9 +125,11 @@ fn missing(table: &Table<'_, '_>, key: &Key) -> Finding {
     Finding::new(&code::MISSING, table.at.clone(), message).help(help)
 }
 
-fn refusal_of(path: &str, key: &Key, refusal: Refusal) -> Finding {
+fn refusal_of(table: &str, key: &Key, refusal: Refusal) -> Finding {
+    let path = key_path(table, key.name);
     let message = format!("`{path}` takes {}, not {}", key.kind.takes(), refusal.given);
-    Finding::new(refusal.code, refusal.at, message).help(refusal.help)
+    let help = renamed::value(table, key.name, &refusal.given).or(refusal.help);
+    Finding::new(refusal.code, refusal.at, message).help(help)
 }
 
 fn key_path(table: &str, key: &str) -> String {
@@ -155,8 +158,10 @@ pub(crate) fn stranger(
 ) -> Finding {
     let message = format!("unknown key `{}` in [{}]", shown(name), table.path);
     let names = || keys.iter().map(|key| key.name);
-    let help =
-        spelling::did_you_mean(name, names()).or_else(|| home_of(name)).unwrap_or_else(|| {
+    let help = renamed::key(&table.path, name)
+        .or_else(|| spelling::did_you_mean(name, names()))
+        .or_else(|| home_of(name))
+        .unwrap_or_else(|| {
             format!("this table takes `{}`", names().collect::<Vec<_>>().join("`, `"))
         });
     Finding::new(&code::UNKNOWN_KEY, at, message).help(help)

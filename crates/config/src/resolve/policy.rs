@@ -7,6 +7,7 @@ use crate::document::Document;
 use crate::key::{Key, Section};
 use crate::keys;
 use crate::read::{self, Table, Values};
+use crate::renamed;
 use crate::report::{Finding, Report};
 use crate::source::shown;
 use crate::spelling;
@@ -45,7 +46,7 @@ pub(super) fn chosen<D: Decides>(
             let code =
                 if owners.is_empty() { &code::UNKNOWN_KEY } else { &code::FOREIGN_PARAMETER };
             let finding = Finding::new(code, at, message(name, section, &owners, &entry));
-            report.add(finding.help(help(name, key, &entry)));
+            report.add(finding.help(help(name, section, &entry)));
         }
     }
     let values = read::values(&table, &parameters, report);
@@ -86,10 +87,11 @@ fn message(name: &str, section: &Section, owners: &[&str], policy: &Entry) -> St
     }
 }
 
-fn help(name: &str, key: &Key, policy: &Entry) -> String {
+fn help(name: &str, section: &Section, policy: &Entry) -> String {
     let names = || policy.parameters.iter().map(|parameter| parameter.name);
-    let known = || names().chain([key.name]);
-    spelling::did_you_mean(name, known()).unwrap_or_else(|| {
+    let known = || names().chain([section.keys[0].name]);
+    let meant = renamed::key(section.name, name);
+    meant.or_else(|| spelling::did_you_mean(name, known())).unwrap_or_else(|| {
         let names = names().collect::<Vec<_>>().join("`, `");
         match policy.parameters {
             [] => format!("`{}` has no parameters", policy.name),
