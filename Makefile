@@ -5,14 +5,27 @@ CARGO ?= cargo
 FUZZ_SECONDS ?= 60
 # Schedules for each scenario of `make shuttle`.
 SCHEDULES ?= 10000
+# Parts of the names of tests that compute or wait for long: `make test-slow` runs them, and `make
+# test` does not.
+SLOW = every_figure_of_paper a_trial_holds_back_for_its_time
+# The parts of `make test-all` beyond `make test` and `make check`. `.ci/run` runs one of them each
+# time.
+PARTS = slow databases sdk-databases servlet native torture console prometheus sanitizers shuttle \
+  fuzz packaging tutorials lab
 
-.PHONY: help demo test check test-all bench shuttle fuzz docs docs-site tools build deb static
+# Where `cargo install` and scripts/tools put programs.
+export PATH := $(PATH):$(or $(CARGO_HOME),$(HOME)/.cargo)/bin
+
+.PHONY: help demo test check test-all parts $(PARTS:%=test-%) program bench shuttle fuzz docs \
+  docs-site tools build deb static
+# Two builds at once would wait for each other.
+.NOTPARALLEL:
 
 help:
 	@echo "make demo      run two shops in a flash crowd: with bywash one keeps selling, without it the other does not"
-	@echo "make test      run everything that CI runs"
+	@echo "make test      run the tests that need no database and no server of others"
 	@echo "make check     check formatting, lints, spelling, language, licences, known vulnerabilities, layering, Python scripts, generated pages"
-	@echo "make test-all  run make test, the tutorials and the slow lab runs"
+	@echo "make test-all  run make test, make check and every other test: $(PARTS:%=test-%)"
 	@echo "make bench     measure decisions, ghosts, cost and attacks, next to HAProxy and nginx (if installed)"
 	@echo "make shuttle   test shared state under 10,000 thread schedules for each scenario"
 	@echo "make fuzz      fuzz every parser for a minute (needs rustup)"
@@ -24,17 +37,22 @@ help:
 build:
 	$(CARGO) build --release --locked -p bywash
 
-demo: build
-	./target/release/bywash demo
+# A profile of its own, which is built sooner: see Cargo.toml.
+demo:
+	$(CARGO) build --profile demo --locked -p bywash
+	./target/demo/bywash demo
 
-test: check
-	scripts/test-databases
-	scripts/test-sdks
-	scripts/test-sdk-databases
-	scripts/test-native
-	scripts/test-prometheus
-	scripts/test-console
+# The tests of all Rust packages (those with a database report that it is missing), the SDKs of the
+# installed languages, and one test of the console in a browser. Many tests wait, so more of them run
+# at once than there are cores. Must take at most 10 minutes from nothing on two cores, and 3 if
+# everything is built.
+test:
+	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$(($$(nproc) * 2))} \
+		$(CARGO) test --locked --workspace -- $(SLOW:%=--skip %)
+	scripts/test-sdks python go node rust
+	scripts/test-console --smoke
 
+# Everything that reads the sources without running their tests.
 check: tools
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
@@ -55,19 +73,75 @@ check: tools
 	scripts/docs-site
 	scripts/check-claims
 
-# Checks that take longer than CI has time for: tests in which clients are given ten seconds,
-# fuzzing, Miri, sanitizers and the lab.
-test-all: test build shuttle
-	$(CARGO) test -p bywash-gateway --test it --locked -- --ignored
+test-all: test check $(PARTS:%=test-%)
+
+parts:
+	@echo $(PARTS)
+
+# Tests in which clients are given ten seconds, the figures of the papers, a trial under load.
+# `write_the_golden` would write files.
+test-slow:
+	$(CARGO) test --locked --workspace --test it -- $(SLOW)
+	$(CARGO) test --locked --workspace --test it -- --ignored --skip write_the_golden
+
+# The tests of `make test` for Rust again, with PostgreSQL, MariaDB and exporters. All of them: with
+# the features of fewer packages, crates would be compiled twice.
+test-databases:
+	scripts/test-databases --workspace -- $(SLOW:%=--skip %)
+
+# The SDKs and the frameworks in common use, down to the query.
+test-sdk-databases: program
+	scripts/test-sdk-databases python node go
+
+# The same for Tomcat and WordPress.
+test-servlet: program
+	scripts/test-sdk-databases servlet wordpress
+
+# libsert, the sentry and the levels for C, PHP, Apache and Python.
+test-native: program
+	scripts/test-native
+	scripts/test-sdks levels
+
+# libsert under 100,000 terminations of each kind, and without each of its protections.
+test-torture:
 	$(MAKE) -C native/sert test TIMES=100000
 	native/sert/tests/teeth
+
+# All tests of the console in a browser.
+test-console: program
+	scripts/test-console
+
+# The alerts and the dashboard, with a real Prometheus.
+test-prometheus: program
+	scripts/test-prometheus
+
+# The crates with `unsafe` under Miri and sanitizers.
+test-sanitizers:
+	scripts/test-sanitizers
+
+test-shuttle: shuttle
+
+# Every parser, on its committed inputs and for 30 s.
+test-fuzz:
 	fuzz/run --replay
 	fuzz/run 30
-	scripts/test-sanitizers
+
+# The units, the examples behind their servers, the pages for `man`.
+test-packaging: build
 	scripts/check-packaging target/release/bywash
+
+# The tutorials, as their readers run them.
+test-tutorials: build
 	$(CARGO) build --release --locked -p bywash-shop
 	scripts/test-tutorials
+
+# Every scenario in virtual time.
+test-lab: build
 	scripts/lab-all out/lab
+
+# Builds target/debug/bywash with the features that `make test` builds it with.
+program:
+	$(CARGO) test --quiet --locked --workspace --no-run
 
 bench: build
 	$(CARGO) build --release --locked -p bywash-bench -p bywash-trials

@@ -95,7 +95,7 @@ def haproxy(processes, url, maxconn, transactions):
     """Starts an ordinary HAProxy (lab/peers/haproxy.cfg) with these paths first. Returns its process and URL."""
     port = free_port()
     text = (ROOT / "lab/peers/haproxy.cfg").read_text()
-    for name, value in {"CONNECTIONS": CONNECTIONS, "PORT": port, "TRANSACT_PATHS": f"-m beg {transactions}",
+    for name, value in {"CONNECTIONS": CONNECTIONS, "PORT": port, "TRANSACTION_PATHS": f"-m beg {transactions}",
                         "UPSTREAM": url.rsplit(":", 1)[1], "LIMIT": maxconn}.items():
         text = text.replace(f"@{name}@", str(value))
     file = processes.folder / "haproxy.cfg"

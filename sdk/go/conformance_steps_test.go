@@ -202,9 +202,9 @@ type transcript struct {
 // leases has a fake daemon and the leases of one transcript.
 type leases struct {
 	*walker
-	desk  *desk
-	stopd *StopClient
-	held  map[string]*Lease
+	desk       *desk
+	stopClient *StopClient
+	held       map[string]*Lease
 	// How many lines have been checked, and the time of the last lease.
 	checked       int
 	before, after time.Time
@@ -254,7 +254,7 @@ func (l *leases) lease(name string, request any, connection uint64, outcome stri
 		ctx = l.tokens[of][0].In(ctx)
 	}
 	l.before = time.Now()
-	lease, err := l.stopd.Lease(ctx, "shop", connection)
+	lease, err := l.stopClient.Lease(ctx, "shop", connection)
 	l.after = time.Now()
 	var over *Terminated
 	switch {
@@ -341,7 +341,7 @@ func (l *leases) hasStats(expected map[string]any) {
 }
 
 func (l *leases) counts() map[string]uint64 {
-	stats := l.stopd.Stats()
+	stats := l.stopClient.Stats()
 	return map[string]uint64{
 		"leased": stats.Leased, "stopped": stats.Stopped, "taken": stats.Taken, "refused": stats.Refused,
 		"unnamed": stats.Unnamed, "unreachable": stats.Unreachable, "spoiled": stats.Doubtful, "stops": stats.Stops,
@@ -357,14 +357,14 @@ func TestTranscriptsAreThoseOfTheKit(t *testing.T) {
 			if isOff(vector.Daemon) {
 				socket = filepath.Join(t.TempDir(), "nobody")
 			}
-			l := &leases{walker: walk(t), desk: d, stopd: NewStopClient(socket), held: map[string]*Lease{}}
+			l := &leases{walker: walk(t), desk: d, stopClient: NewStopClient(socket), held: map[string]*Lease{}}
 			for _, step := range flat(vector.Steps) {
 				l.does(step[0].(string), step[1:])
 			}
 			for _, lease := range l.held {
 				lease.Release()
 			}
-			l.stopd.Close()
+			l.stopClient.Close()
 		})
 	}
 }

@@ -20,9 +20,9 @@ import (
 )
 
 type connection struct {
-	wrapped  driver.Conn
-	stopd    *StopClient
-	database *Database
+	wrapped    driver.Conn
+	stopClient *StopClient
+	database   *Database
 	// The database's own number of the connection; 0 until it is known.
 	number        uint64
 	inTransaction bool

@@ -70,9 +70,9 @@ var (
 
 // ask submits a line and waits for its answer. If there is none (errNoAnswer), the conversation is
 // over. If the conversation was over before (errOver), nothing was sent.
-func (c *conversation) ask(order string) (answer, error) {
+func (c *conversation) ask(command string) (answer, error) {
 	answered := make(chan answer, 1)
-	if !c.say(order, answered) {
+	if !c.say(command, answered) {
 		return answer{}, errOver
 	}
 	return c.hears(answered)
@@ -100,7 +100,7 @@ func (c *conversation) hears(answered <-chan answer) (answer, error) {
 }
 
 // say queues a line, which send sends. If answered is nil, no caller waits for the answer.
-func (c *conversation) say(order string, answered chan<- answer) bool {
+func (c *conversation) say(command string, answered chan<- answer) bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if c.isOver {
@@ -111,7 +111,7 @@ func (c *conversation) say(order string, answered chan<- answer) bool {
 		c.waiting[c.number] = answered
 	}
 	c.unsent = strconv.AppendUint(c.unsent, c.number, 10)
-	c.unsent = append(append(append(c.unsent, ' '), order...), '\n')
+	c.unsent = append(append(append(c.unsent, ' '), command...), '\n')
 	return true
 }
 

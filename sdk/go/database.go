@@ -76,8 +76,8 @@ func (s *StopClient) Connector(wrapped driver.Connector, database Database) (dri
 
 type connector struct {
 	driver.Connector
-	stopd    *StopClient
-	database *Database
+	stopClient *StopClient
+	database   *Database
 }
 
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
@@ -85,8 +85,8 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := &connection{wrapped: wrapped, stopd: c.stopd, database: c.database}
-	if c.database.number != "" && c.stopd.conversation() != nil {
+	made := &connection{wrapped: wrapped, stopClient: c.stopClient, database: c.database}
+	if c.database.number != "" && c.stopClient.conversation() != nil {
 		if err := made.learnNumber(ctx); err != nil {
 			_ = wrapped.Close()
 			return nil, err

@@ -26,7 +26,7 @@ var ErrTaken = errors.New("bywash: another client of the stop daemon has leased 
 
 // Lease is the time in which a connection works for a request. Any goroutine may release it.
 type Lease struct {
-	stopd *StopClient
+	stopClient *StopClient
 	// The conversation of the lease; nil if there is nothing to release.
 	conversation      *conversation
 	request, database string
@@ -77,7 +77,7 @@ func (s *StopClient) lease(ctx context.Context, database string, connection uint
 		s.isUnreachable()
 		return none, token.Checkpoint()
 	}
-	lease := &Lease{stopd: s, conversation: c, database: database, connection: connection, request: token.name}
+	lease := &Lease{stopClient: s, conversation: c, database: database, connection: connection, request: token.name}
 	if told != nil {
 		c.tells(connection, told)
 	}
@@ -161,7 +161,7 @@ func (l *Lease) release() {
 		l.isGood = true
 	}
 	if !l.isGood {
-		l.stopd.doubtful.Add(1)
+		l.stopClient.doubtful.Add(1)
 	}
 }
 

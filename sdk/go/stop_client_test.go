@@ -60,10 +60,10 @@ func open(t *testing.T, reply func(words []string) []string) *desk {
 func (d *desk) serve(stream net.Conn) {
 	lines := bufio.NewScanner(stream)
 	for lines.Scan() {
-		number, order, _ := strings.Cut(lines.Text(), " ")
+		number, command, _ := strings.Cut(lines.Text(), " ")
 		d.mutex.Lock()
-		d.heard = append(d.heard, order)
-		for _, answer := range d.reply(strings.Fields(order)) {
+		d.heard = append(d.heard, command)
+		for _, answer := range d.reply(strings.Fields(command)) {
 			if answer[0] == ' ' {
 				answer = number + answer
 			}
@@ -86,9 +86,9 @@ func (d *desk) says() string {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	var said []string
-	for _, order := range d.heard {
-		order, _, _ = strings.Cut(order, " not-after=")
-		said = append(said, order)
+	for _, command := range d.heard {
+		command, _, _ = strings.Cut(command, " not-after=")
+		said = append(said, command)
 	}
 	return strings.Join(said, "; ")
 }
@@ -253,8 +253,8 @@ func TestNothingIsLeasedAfterTheStopOfItsRequest(t *testing.T) {
 	}
 	group.Wait()
 	isStopped := map[string]bool{}
-	for _, order := range strings.Split(d.says(), "; ") {
-		words := strings.Fields(order)
+	for _, command := range strings.Split(d.says(), "; ") {
+		words := strings.Fields(command)
 		if len(words) == 0 {
 			// Every client left before its query: no line was sent.
 			continue

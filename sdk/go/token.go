@@ -328,8 +328,8 @@ func (t *Token) terminate(reason Reason, now time.Duration) {
 	}
 	// Send the stop before the context is cancelled, so that a lease released because of that is
 	// released after the stop.
-	for _, stopd := range t.stopClients {
-		stopd.stop(t.name, reason)
+	for _, stopClient := range t.stopClients {
+		stopClient.stop(t.name, reason)
 	}
 	if t.cancel != nil {
 		// This cannot deadlock: functions that wait for the context run on goroutines of their own.
@@ -342,7 +342,7 @@ func (t *Token) terminate(reason Reason, now time.Duration) {
 // leases calls say with the longest time that can be left, under the lock, so that the lease is
 // submitted before any stop of this process. A stop that came first would find nothing, and the
 // daemon would not remember it.
-func (t *Token) leases(stopd *StopClient, say func(left time.Duration)) (bool, error) {
+func (t *Token) leases(stopClient *StopClient, say func(left time.Duration)) (bool, error) {
 	if err := t.Checkpoint(); err != nil {
 		return false, err
 	}
@@ -350,8 +350,8 @@ func (t *Token) leases(stopd *StopClient, say func(left time.Duration)) (bool, e
 	defer t.granted.mutex.Unlock()
 	switch t.state {
 	case running, settled:
-		if !slices.Contains(t.stopClients, stopd) {
-			t.stopClients = append(t.stopClients, stopd)
+		if !slices.Contains(t.stopClients, stopClient) {
+			t.stopClients = append(t.stopClients, stopClient)
 		}
 		say(t.leftAtMost(t.controller.now()))
 		return true, nil

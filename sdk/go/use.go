@@ -70,7 +70,7 @@ func (c *connection) begin(ctx context.Context) (*use, error) {
 	u := &use{of: c, token: From(ctx), from: ctx, ctx: ctx, cancel: func() {}}
 	if c.database.number == "" {
 		var err error
-		u.ctx, u.lease, err = c.stopd.Own(ctx)
+		u.ctx, u.lease, err = c.stopClient.Own(ctx)
 		return u, err
 	}
 	name := ""
@@ -102,16 +102,16 @@ func (c *connection) leaseFor(ctx context.Context, token *Token) error {
 		return token.Checkpoint()
 	}
 	// Within a transaction, do not add a query of ours.
-	if c.number == 0 && !c.inTransaction && c.stopd.conversation() != nil {
+	if c.number == 0 && !c.inTransaction && c.stopClient.conversation() != nil {
 		if err := c.learnNumber(ctx); err != nil {
 			return err
 		}
 	}
 	if c.number == 0 {
-		c.stopd.unreachable.Add(1)
+		c.stopClient.unreachable.Add(1)
 		return token.Checkpoint()
 	}
-	lease, err := c.stopd.Lease(ctx, c.database.name, c.number)
+	lease, err := c.stopClient.Lease(ctx, c.database.name, c.number)
 	if errors.Is(err, ErrTaken) {
 		// No request has this name, so the connection is not used again, not even within a
 		// transaction.

@@ -187,7 +187,7 @@ export class Taken extends Error {
 
 /** A query of the current request, on a connection of a driver that `leased` does not support. */
 export class Query {
-  constructor (stopd: StopClient, database: string, number: () => number | null | undefined, close: () => void)
+  constructor (stopClient: StopClient, database: string, number: () => number | null | undefined, close: () => void)
   /** Whether the query will be leased. */
   readonly isLeased: boolean
   run<Result> (work: () => Promise<Result>): Promise<Result>
@@ -203,7 +203,7 @@ export function unleased<Result> (work: () => Result): Result
  * Makes this client or pool of pg, or connection or pool of mysql2, lease its queries from now on.
  * Returns it.
  */
-export function leased<Of extends object> (of: Of, stopd: StopClient, database: string): Of
+export function leased<Of extends object> (of: Of, stopClient: StopClient, database: string): Of
 
 export type ClassOf<Request> = string | ((req: Request) => string | null | undefined)
 

@@ -16,8 +16,8 @@ const { answerTerminated, middleware, terminable } = require('./lib/middleware')
 module.exports = {
   Controller,
   Query,
-  StopClient,
   SettingError,
+  StopClient,
   Taken,
   Terminated,
   Token,

@@ -1,6 +1,6 @@
-// The speed of the console with 64 classes, 900 rows of each, and 10,000 routes. The
-// figures are printed and not asserted, because they depend on the machine and on its load. The
-// load average is printed with those of full streams.
+// The speed of the console with 64 classes, 900 rows of each, and 10,000 routes. The figures are
+// printed and not asserted, because they depend on the machine and on its load. The load average is
+// printed with those of full streams.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';

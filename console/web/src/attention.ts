@@ -1,11 +1,11 @@
 // The list of things that need attention: decisions to take and broken parts, the worst first.
 import { visible } from './visible';
 import { count, lasting, percent } from './format';
-import { href } from './route';
 import type { Word } from './pulse';
 import type { Rows } from './rows';
 import type { Elephant, Elephants, Override, Policy, Status } from './shapes';
 import { sums } from './sums';
+import { href } from './view';
 
 export interface Need {
     kind: 'bad' | 'asks';
@@ -49,7 +49,7 @@ const ofOrders = (refused: number): Need[] =>
         ? [
               {
                   kind: 'bad',
-                  text: `${count(refused)} requests of tier transaction were shed or expired in the last 60 s. Either orders alone exceed the capacity, or other requests hold the slots.`,
+                  text: `${count(refused)} transactions were shed or expired in the last 60 s. Either orders alone exceed the capacity, or other requests hold the slots.`,
                   href: href('elephants'),
                   does: 'What holds the slots',
               },

@@ -1,6 +1,6 @@
 // The keyboard: `g` and a letter open a view, `/` moves to the filter, `?` shows all keys. The keys
 // do nothing while the operator types into a field or a dialog is open.
-import type { View } from './route';
+import type { View } from './view';
 
 export const LETTERS: Record<View, string> = {
     now: 'n',

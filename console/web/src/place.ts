@@ -1,13 +1,13 @@
 // The current place in the console, as the address bar names it. A link with a token is removed
 // from the address bar, and the place before it is restored.
 import { enterByLink } from './enter';
-import { readRoute, type Route } from './route';
 import { Signal } from './signal';
+import { readPlace, type Place } from './view';
 
 const LOGIN = '#/login/';
 const WAS = 'bywash.was';
 
-export const place = new Signal<Route>(readRoute(''));
+export const place = new Signal<Place>(readPlace(''));
 
 /**
  * Begins to follow the address bar. Resolves when the token in the first address, if there is one,
@@ -28,7 +28,7 @@ async function look(): Promise<void> {
     const link = location.hash;
     if (link.startsWith(LOGIN)) history.replaceState(null, '', remembered());
     remember(location.hash);
-    place.set(readRoute(location.hash));
+    place.set(readPlace(location.hash));
     if (link.startsWith(LOGIN)) await enterByLink(link);
 }
 

@@ -15,10 +15,10 @@ import { forgetToken, mayNotDecide, name, token } from './operator';
 import { place } from './place';
 import { Problem } from './problem';
 import { MEANS, pulse, type Pulse, SIGNS } from './pulse';
-import { href, type Route, type View, VIEWS } from './route';
 import type { Elephant, Elephants as Found, Status } from './shapes';
 import { use } from './signal';
 import { nextTheme, theme } from './theme';
+import { href, type Place, type View, VIEWS } from './view';
 import { Classes } from './views/classes';
 import { Elephants } from './views/elephants';
 import { Lab } from './views/lab';
@@ -29,7 +29,7 @@ import { Sessions } from './views/sessions';
 import { Why } from './views/why';
 
 export interface Seen {
-    route: Route;
+    place: Place;
     status: Status | undefined;
     elephants: Found | undefined;
 }
@@ -56,7 +56,7 @@ const PAGES: Record<View, (seen: Seen) => preact.JSX.Element> = {
 };
 
 export function Shell() {
-    const route = use(place);
+    const at = use(place);
     const shut = use(closed);
     const [isHelp, setHelp] = useState(false);
     const status = useDocument('/v1/status', { every: 5000 });
@@ -76,17 +76,17 @@ export function Shell() {
         if (status.value && !shut) begin();
     }, [status.value, shut]);
     useEffect(() => {
-        document.title = `${NAMES[route.view]} · bywash`;
+        document.title = `${NAMES[at.view]} · bywash`;
         main.current?.scrollTo(0, 0);
-    }, [route.view]);
-    const View = PAGES[route.view];
+    }, [at.view]);
+    const View = PAGES[at.view];
     return (
         <div class="shell">
             <a class="skip" href="#main" onClick={event => (event.preventDefault(), main.current?.focus())}>
                 Skip to the content
             </a>
             <Bar status={status.value} proposed={shut ? [] : proposed} onHelp={() => setHelp(true)} />
-            <Views at={route.view} asks={shut ? 0 : proposed.length} />
+            <Views at={at.view} asks={shut ? 0 : proposed.length} />
             <main id="main" ref={main} tabIndex={-1}>
                 {shut ? (
                     <Login why={shut} />
@@ -97,7 +97,7 @@ export function Shell() {
                         {!status.value && status.problem && (
                             <Problem of={status.problem} again={() => void status.reload()} />
                         )}
-                        <View route={route} status={status.value} elephants={elephants.value} />
+                        <View place={at} status={status.value} elephants={elephants.value} />
                     </>
                 )}
             </main>

@@ -147,7 +147,7 @@ test('what needs attention is listed, broken parts first', () => {
         ['bad', 'bad', 'bad', 'bad', 'bad', 'asks', 'asks'],
     );
     assert.match(list[2]!.text, /^The gateway cannot tell sessions apart: no request had the cookie `sid`\.$/);
-    assert.match(list[3]!.text, /^3 requests of tier transaction were shed or expired/);
+    assert.match(list[3]!.text, /^3 transactions were shed or expired/);
     assert.match(list[5]!.text, /Elephant 3.*from many clients: none causes more than 10/);
     assert.deepEqual(attention(undefined, undefined, undefined, 0, 0), []);
 });

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { bytes, clock, count, duration, grouped, lasting, number, percent, perSecond, spanMs } from '../src/format';
 import { REASONS, reasonText, words } from '../src/reason';
-import { href, readRoute } from '../src/route';
 import { readToken, tokenIn } from '../src/token';
+import { href, readPlace } from '../src/view';
 import { visible } from '../src/visible';
 
 const plain = (text: string): string => text.replaceAll('\u2009', ' ');
@@ -56,11 +56,11 @@ test('spans are read as the file writes them', () => {
 
 test('a link leads where it was made', () => {
     for (const of of ['search', '../x?y#z', '100%', 'a/b']) {
-        const route = readRoute(href('classes', of, { range: '24h', none: undefined }));
-        assert.deepEqual(route, { view: 'classes', of, query: { range: '24h' } });
+        const place = readPlace(href('classes', of, { range: '24h', none: undefined }));
+        assert.deepEqual(place, { view: 'classes', of, query: { range: '24h' } });
     }
-    assert.deepEqual(readRoute('#/nonsense'), { view: 'now', of: undefined, query: {} });
-    assert.equal(readRoute('#/why/%E0%A4%A').of, '%E0%A4%A');
+    assert.deepEqual(readPlace('#/nonsense'), { view: 'now', of: undefined, query: {} });
+    assert.equal(readPlace('#/why/%E0%A4%A').of, '%E0%A4%A');
 });
 
 test('a token says who, until when, and whether it decides', () => {

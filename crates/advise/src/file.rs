@@ -33,7 +33,7 @@ const MOSTLY: f64 = 0.5;
 pub fn file(advice: &Advice, around: &Around<'_>) -> String {
     let mut text = head(advice, around);
     text.push_str(&limit(advice, around));
-    text.push_str(&order(advice));
+    text.push_str(&scheduler(advice));
     text.push_str(
         "[identify]\n\
          # A log does not name the cookie of your sessions, so the gateway picks it. If you\n\
@@ -125,9 +125,10 @@ fn departures(advice: &Advice, around: &Around<'_>) -> String {
     )
 }
 
-fn order(advice: &Advice) -> String {
+fn scheduler(advice: &Advice) -> String {
     let mut text =
-        "[scheduler]\n# Transactions of proven sessions first, then sessions in progress, then new ones.\npolicy = \"session-first\"\n"
+        "[scheduler]\n# Transactions of proven sessions first, then sessions in progress, then new \
+         ones.\npolicy = \"session-first\"\n"
             .to_owned();
     let found = &advice.patience;
     match (found.median, found.mean) {
@@ -211,8 +212,8 @@ fn one(class: &Proposed, advice: &Advice) -> String {
     }
     if class.role == Role::Order {
         text.push_str(
-            "# The average revenue of an order. Any number will do while only one class has revenue.\n\
-             revenue = 1\n",
+            "# The average revenue of an order. Any number will do while only one class has \
+             revenue.\nrevenue = 1\n",
         );
         text.push_str(&success(advice.order_answers));
     }

@@ -3,8 +3,7 @@
 
 use serde::Serialize;
 
-/// The purpose of a route. Proposed classes are named by these words, never by text from
-/// a client.
+/// The purpose of a route. Proposed classes are named by these words, never by text from a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {

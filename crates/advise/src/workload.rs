@@ -16,9 +16,9 @@ use crate::times::Times;
 /// The most steps of a visit.
 const LONGEST: usize = 200;
 
-/// A kind of request in the model.
+/// The requests of a role in the model.
 #[derive(Clone, Debug, Default)]
-struct Kind {
+struct RoleModel {
     service: Times,
     /// The factor that is applied to a measured service time.
     factor: f64,
@@ -32,7 +32,7 @@ struct Kind {
 /// times and service demands.
 #[derive(Clone, Debug)]
 pub struct WorkloadModel {
-    kinds: Vec<Kind>,
+    roles: Vec<RoleModel>,
     graph: Graph,
     think: Times,
 }
@@ -58,17 +58,17 @@ impl WorkloadModel {
         order: Option<usize>,
         light: usize,
     ) -> Self {
-        let mut kinds = vec![Tally::default(); Role::ALL.len()];
+        let mut tallies = vec![Tally::default(); Role::ALL.len()];
         let mut orders = vec![0.0; Role::ALL.len()];
         let pages = summary.tallies.iter().enumerate().filter(|(_, tally)| !tally.is_file());
         for (page, tally) in pages {
             let role = assignment.role(page).index();
-            kinds[role].merge(tally.clone());
+            tallies[role].merge(tally.clone());
             if Some(page) == order {
                 orders[role] += tally.orders() as f64;
             }
         }
-        let kind = |(tally, orders): (Tally, f64)| {
+        let model = |(tally, orders): (Tally, f64)| {
             let factor = match (tally.light(light), tally.service.mean()) {
                 (Some(light), Some(mean)) if mean > Span::ZERO => {
                     light.as_secs_f64() / mean.as_secs_f64()
@@ -77,24 +77,24 @@ impl WorkloadModel {
             };
             let visits = tally.visits();
             let order = orders / visits.max(1) as f64;
-            Kind { factor, order, visits, service: tally.service }
+            RoleModel { factor, order, visits, service: tally.service }
         };
-        let kinds = kinds.into_iter().zip(orders).map(kind).collect();
-        Self { kinds, graph: graph.clone(), think: summary.sessions.think.clone() }
+        let roles = tallies.into_iter().zip(orders).map(model).collect();
+        Self { roles, graph: graph.clone(), think: summary.sessions.think.clone() }
     }
 
     /// Returns whether the log has enough to draw from: sessions and durations.
     pub fn is_known(&self) -> bool {
         self.graph.entries.iter().any(|entries| *entries > 0)
-            && self.kinds.iter().any(|kind| kind.service.count() > 0)
+            && self.roles.iter().any(|role| role.service.count() > 0)
     }
 
     /// Returns the mean service time of the requests of sessions, in seconds.
     pub fn service(&self) -> f64 {
-        let known = self.kinds.iter().filter_map(|kind| Some((kind.service.mean()?, kind)));
-        let (sum, all) = known.fold((0.0, 0.0), |(sum, all), (mean, kind)| {
-            let visits = kind.visits as f64;
-            (sum + mean.as_secs_f64() * kind.factor * visits, all + visits)
+        let known = self.roles.iter().filter_map(|role| Some((role.service.mean()?, role)));
+        let (sum, all) = known.fold((0.0, 0.0), |(sum, all), (mean, role)| {
+            let visits = role.visits as f64;
+            (sum + mean.as_secs_f64() * role.factor * visits, all + visits)
         });
         if all > 0.0 { sum / all } else { 0.0 }
     }
@@ -131,14 +131,14 @@ impl WorkloadModel {
         let mut steps = Vec::new();
         let mut at = chance.pick(&self.graph.entries);
         while let Some(role) = at.filter(|_| steps.len() < LONGEST) {
-            let kind = &self.kinds[role];
-            let service = kind.service.at(chance.next()).or_else(|| self.any(chance));
-            let factor = if kind.service.count() > 0 { kind.factor } else { 1.0 };
+            let model = &self.roles[role];
+            let service = model.service.at(chance.next()).or_else(|| self.any(chance));
+            let factor = if model.service.count() > 0 { model.factor } else { 1.0 };
             steps.push(Step {
                 role: Role::ALL[role],
                 service: service.unwrap_or_default().scale(factor).max(Span::from_micros(1)),
                 think: self.think.at(chance.next()).unwrap_or_default(),
-                order: chance.next() < kind.order,
+                order: chance.next() < model.order,
             });
             let roles = Role::ALL.len();
             let mut weights: Vec<u64> = (0..roles).map(|to| self.graph.steps(role, to)).collect();
@@ -149,7 +149,7 @@ impl WorkloadModel {
     }
 
     fn any(&self, chance: &mut Chance) -> Option<Span> {
-        self.kinds.iter().find_map(|kind| kind.service.at(chance.next()))
+        self.roles.iter().find_map(|role| role.service.at(chance.next()))
     }
 }
 

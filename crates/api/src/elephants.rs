@@ -68,8 +68,8 @@ pub struct Elephant {
     pub waiting: Option<u32>,
     /// The number of requests that run under the rule in force.
     pub running: Option<u32>,
-    /// Other routes that the pattern matches as well; a rule does not apply to them.
-    /// Only in responses about a single elephant.
+    /// Other routes that the pattern matches as well; a rule does not apply to them. Only in
+    /// responses about a single elephant.
     pub within: Option<Vec<String>>,
     /// A remark about the decision. Only in the response to a decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]

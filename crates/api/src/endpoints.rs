@@ -222,8 +222,7 @@ static ENDPOINTS: &[Endpoint] = &[
     get(
         "/v1/use",
         Body::Json(of::<Use>),
-        "Returns the use of a resource over the last 30 minutes, and the routes that \
-         caused it.",
+        "Returns the use of a resource over the last 30 minutes, and the routes that caused it.",
     )
     .query(&[(
         "resource",

@@ -126,7 +126,8 @@ codes! {
     LEVELS_UNUSED = "W138", "There are no levels, so settings of levels have no effect.";
     NO_CUSTOMER = "W139", "A field names the customer's level, and there are no trusted hops.";
     IDLE = "E140", "The use of a resource without requests is not below its capacity.";
-    PERCENT_OBSERVED = "W141", "`enforce_percent` has no effect on a class that only observes.";
+    ENFORCE_PERCENT_OBSERVED = "W141",
+        "`enforce_percent` has no effect on a class that only observes.";
     SPELLING = "W142",
         "A page of an enforced class may escape control if its path is written in other case.";
     JSON_OBSERVED = "W143",

@@ -32,7 +32,7 @@ pub struct Config {
     pub tls: Option<Tls>,
     /// The application servers.
     pub upstream: Upstream,
-    /// The queueing policy and its parameters.
+    /// The scheduler and its parameters.
     pub scheduler: Settings,
     /// Options of the engine: concurrency limit, longest wait, sessions.
     pub engine: Options,

@@ -1,4 +1,4 @@
-//! Former names of tables, keys and values. The help for a former name is the present one.
+//! Former names of tables, keys and values. The help text for a former name gives the present one.
 
 /// The former names of tables and keys: the table (empty above the first one), the former and the
 /// present name.

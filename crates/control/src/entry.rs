@@ -86,8 +86,8 @@ pub struct Ended {
 pub struct Rule {
     /// The limits that it sets.
     pub grants: Grants,
-    /// Other routes that the pattern matches as well, and that the rule does not apply
-    /// to. Empty for a rule of the file.
+    /// Other routes that the pattern matches as well, and that the rule does not apply to. Empty
+    /// for a rule of the file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exempt: Vec<String>,
     /// The origin of the rule.

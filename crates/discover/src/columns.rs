@@ -1,9 +1,9 @@
-//! Numbers for the routes.
+//! Numbers of routes.
 
 /// The number of routes that are distinguished; all others are [`Column::OTHER`].
 pub const MOST_COLUMNS: usize = 256;
 
-/// A route.
+/// The number of a route, or [`Column::OTHER`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Column(u16);
 

@@ -26,7 +26,7 @@ pub struct Columns {
     pub running: Vec<u32>,
     /// The number of requests that waited for a slot.
     pub waiting: Vec<u32>,
-    /// The number of requests that wait under a rule for an elephant.
+    /// The number of requests that waited under a rule.
     pub throttled_waiting: Vec<u32>,
     /// How long the oldest waiting request had waited.
     pub oldest_ms: Vec<u64>,

@@ -190,10 +190,9 @@ impl Ask {
                 input.key(key);
             }
             Step::Percent(input, usual) => {
-                let enforce_percent =
+                let given =
                     if input.text().is_empty() { Some(*usual) } else { input.text().parse().ok() };
-                match enforce_percent.filter(|enforce_percent| (1..=100).contains(enforce_percent))
-                {
+                match given.filter(|percent| (1..=100).contains(percent)) {
                     Some(of) => self.treat(Mode::Enforce, of),
                     None => *input = TextInput::default(),
                 }

@@ -26,7 +26,7 @@ pub(super) fn headline(model: &Model) -> Headline {
         let _ = write!(now, ", oldest {}", duration(status.oldest_wait_ms as f64));
     }
     if status.throttled_waiting > 0 {
-        let _ = write!(now, "  throttled {}", status.throttled_waiting);
+        let _ = write!(now, ", {} more under rules", status.throttled_waiting);
     }
     Headline {
         program: format!("bywash {}", escaped(&status.version)),

@@ -21,7 +21,7 @@ const fn right(head: &'static str, short: &'static str, narrow: usize, wide: usi
 /// more.
 const CLASSES: &[Column] = &[
     left("CLASS", "CLASS", 9, 13),
-    left("TIER", "T", 1, 8),
+    left("TIER", "T", 1, 11),
     right("IN/S", "IN/S", 5, 6),
     right("SERVED", "SRV", 3, 6),
     right("LATE", "LATE", 4, 4),

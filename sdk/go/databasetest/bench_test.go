@@ -43,7 +43,7 @@ func BenchmarkQuery(b *testing.B) {
 				b.ReportMetric(median(absent), "ratio-without-daemon")
 			}
 			b.ReportMetric(0, "ns/op")
-			if stats := with.stopd.Stats(); stats.Leased != uint64(b.N*turns*queries) {
+			if stats := with.stopClient.Stats(); stats.Leased != uint64(b.N*turns*queries) {
 				b.Errorf("%+v", stats)
 			}
 		})

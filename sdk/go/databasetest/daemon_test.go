@@ -138,16 +138,16 @@ func (d *daemon) voice() *voice {
 }
 
 // ask sends a line and returns the answer without its number.
-func (v *voice) ask(order string) string {
-	v.say(order)
+func (v *voice) ask(command string) string {
+	v.say(command)
 	line, err := v.lines.ReadString('\n')
 	check(v.d.t, err)
 	_, line, _ = strings.Cut(strings.TrimSpace(line), " ")
 	return line
 }
 
-func (v *voice) say(order string) {
-	_, err := fmt.Fprintf(v.stream, "%d %s\n", numbers.Add(1), order)
+func (v *voice) say(command string) {
+	_, err := fmt.Fprintf(v.stream, "%d %s\n", numbers.Add(1), command)
 	check(v.d.t, err)
 }
 

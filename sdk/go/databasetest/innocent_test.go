@@ -56,8 +56,8 @@ func TestOfRequestsThatShareConnectionsOnlyTheStoppedOnesAreHit(t *testing.T) {
 			}()
 		}
 		group.Wait()
-		t.Logf("%d of %d were hit, %+v", hit.Load(), stopped.Load(), s.stopd.Stats())
-		if taken := s.stopd.Stats().Taken; taken != 0 {
+		t.Logf("%d of %d were hit, %+v", hit.Load(), stopped.Load(), s.stopClient.Stats())
+		if taken := s.stopClient.Stats().Taken; taken != 0 {
 			t.Errorf("%d connections were lent while the daemon worked at them", taken)
 		}
 		if hit.Load() < stopped.Load()/10 {

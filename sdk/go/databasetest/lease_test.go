@@ -90,8 +90,8 @@ func aClientWhoLeavesEndsItsQuery(t *testing.T, name string) {
 			t.Errorf("the daemon has cancelled %v", cancelled)
 		}
 		// The stop is answered when the cancellation is done.
-		until(t, "the stop is answered", func() bool { return s.stopd.Stats().Stops == 1 })
-		if stats := s.stopd.Stats(); stats.Doubtful != 0 || stats.Leased != 2 {
+		until(t, "the stop is answered", func() bool { return s.stopClient.Stats().Stops == 1 })
+		if stats := s.stopClient.Stats(); stats.Doubtful != 0 || stats.Leased != 2 {
 			t.Errorf("%+v", stats)
 		}
 	})
@@ -141,7 +141,7 @@ func TestARequestThatIsOverHereBeginsNoQueryEither(t *testing.T) {
 		token.Leave()
 		_, err = run(ctx, s.db, "SELECT 1")
 		is(t, err, bywash.ClientLeft)
-		until(t, "the daemon has agreed", func() bool { return s.stopd.Stats().Stops == 1 })
+		until(t, "the daemon has agreed", func() bool { return s.stopClient.Stats().Stops == 1 })
 	})
 }
 
@@ -171,7 +171,7 @@ func TestNothingIsLeasedOnceTerminationIsCancelled(t *testing.T) {
 		s.daemon.voice().ask("STOP r1 client_left")
 		_, err = run(ctx, s.db, "SELECT 1")
 		check(t, err)
-		if leased := s.stopd.Stats().Leased; leased != 0 {
+		if leased := s.stopClient.Stats().Leased; leased != 0 {
 			t.Errorf("%d leases", leased)
 		}
 	})
@@ -194,7 +194,7 @@ func TestRowsHoldTheLeaseUntilTheyAreClosed(t *testing.T) {
 		must(t, err)
 		_, err = drain(rows)
 		check(t, err)
-		if s.daemon.number(leases) != 0 || s.stopd.Stats().Leased != 2 {
+		if s.daemon.number(leases) != 0 || s.stopClient.Stats().Leased != 2 {
 			t.Error("what is read to its end is leased still")
 		}
 	})
@@ -311,7 +311,7 @@ func TestAQueryWithArgumentsIsLeasedOnce(t *testing.T) {
 		ctx, token := s.request("r1")
 		_, err := run(ctx, s.db, kind.longOf, 0)
 		check(t, err)
-		if stats := s.stopd.Stats(); stats.Leased != 1 || s.daemon.number(leases) != 0 {
+		if stats := s.stopClient.Stats(); stats.Leased != 1 || s.daemon.number(leases) != 0 {
 			t.Errorf("%+v", stats)
 		}
 		query := s.begin(ctx, kind.longOf, 20)
@@ -330,7 +330,7 @@ func TestAConnectionThatAnotherHasLeasedIsClosedAndTheQueryRunsElsewhere(t *test
 		if elsewhere := s.number(ctx, s.db); elsewhere == number {
 			t.Error("it is not closed")
 		}
-		if stats := s.stopd.Stats(); stats.Taken != 1 || stats.Leased != 1 {
+		if stats := s.stopClient.Stats(); stats.Taken != 1 || stats.Leased != 1 {
 			t.Errorf("%+v", stats)
 		}
 	})
@@ -347,7 +347,7 @@ func TestWithoutADaemonEverythingWorksAsEver(t *testing.T) {
 				t.Fatal("its connection was closed")
 			}
 		}
-		if stats := s.stopd.Stats(); stats.Unreachable != 11 || stats.Leased != 0 || stats.Doubtful != 0 {
+		if stats := s.stopClient.Stats(); stats.Unreachable != 11 || stats.Leased != 0 || stats.Doubtful != 0 {
 			t.Errorf("%+v", stats)
 		}
 	})
@@ -370,7 +370,7 @@ func TestADaemonThatDiesLeavesNoConnectionThatSomethingIsAimedAt(t *testing.T) {
 		if again := s.number(ctx, s.db); again == number {
 			t.Error("the connection was lent again")
 		}
-		if stats := s.stopd.Stats(); stats.Doubtful != 1 || stats.Leased != 1 {
+		if stats := s.stopClient.Stats(); stats.Doubtful != 1 || stats.Leased != 1 {
 			t.Errorf("%+v", stats)
 		}
 	})

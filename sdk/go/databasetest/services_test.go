@@ -28,8 +28,8 @@ func TestARequestThatIsOverInOneServiceGoesOnInTheOther(t *testing.T) {
 		ctx, _ = caller.request("r1")
 		_, err := run(ctx, caller.db, "SELECT 1")
 		must(t, err)
-		until(t, "the stop is answered", func() bool { return called.stopd.Stats().Stops == 1 })
-		if stats := caller.stopd.Stats(); stats.Stops != 0 || stats.Stopped != 0 || stats.Doubtful != 0 {
+		until(t, "the stop is answered", func() bool { return called.stopClient.Stats().Stops == 1 })
+		if stats := caller.stopClient.Stats(); stats.Stops != 0 || stats.Stopped != 0 || stats.Doubtful != 0 {
 			t.Errorf("%+v", stats)
 		}
 		// The component that assigned the name stops all.

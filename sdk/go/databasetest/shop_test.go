@@ -99,7 +99,7 @@ type shop struct {
 	kind       kind
 	daemon     *daemon
 	controller *bywash.Controller
-	stopd      *bywash.StopClient
+	stopClient *bywash.StopClient
 	db, watch  *sql.DB
 }
 
@@ -113,16 +113,16 @@ func openAt(t testing.TB, kind kind, d *daemon, socket string) *shop {
 	t.Helper()
 	controller, err := bywash.NewController(bywash.NewClass("search", time.Second, time.Hour))
 	must(t, err)
-	s := &shop{t: t, kind: kind, daemon: d, controller: controller, stopd: bywash.NewStopClient(socket)}
+	s := &shop{t: t, kind: kind, daemon: d, controller: controller, stopClient: bywash.NewStopClient(socket)}
 	plain, err := kind.connector(kind.address(t))
 	must(t, err)
-	leased, err := s.stopd.Connector(plain, kind.database)
+	leased, err := s.stopClient.Connector(plain, kind.database)
 	must(t, err)
 	s.db, s.watch = sql.OpenDB(leased), sql.OpenDB(plain)
 	t.Cleanup(func() {
 		check(t, s.db.Close())
 		check(t, s.watch.Close())
-		s.stopd.Close()
+		s.stopClient.Close()
 	})
 	return s
 }

@@ -35,7 +35,7 @@ async function main () {
   const stopClients = [new StopClient(site.path), new StopClient('/nowhere/stopd.sock')]
   const token = new Controller({ search: { runMin: 600_000, runMax: 600_000 } }).begin('search', Infinity, 'r1')
   for (const [kind, { name }] of Object.entries(KINDS)) {
-    const sides = [open[kind](), ...stopClients.map((stopd) => leased(open[kind](), stopd, name))]
+    const sides = [open[kind](), ...stopClients.map((stopClient) => leased(open[kind](), stopClient, name))]
     const rows = []
     await requests.run(token, async () => {
       for (let i = 0; i < TURNS; i++) rows.push([await turn(sides[0]), await turn(sides[1]), await turn(sides[2])])

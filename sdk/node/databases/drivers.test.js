@@ -52,16 +52,16 @@ for (const [style, { kind, isPromise, ask }] of Object.entries(STYLES)) {
 
   async function stage (t, size = 1) {
     const site = await daemon(t)
-    const stopd = new StopClient(site.path, { patience: PATIENCE })
-    const pool = leased(open(kind, isPromise, size), stopd, name)
+    const stopClient = new StopClient(site.path, { patience: PATIENCE })
+    const pool = leased(open(kind, isPromise, size), stopClient, name)
     t.after(() => {
-      stopd.close()
+      stopClient.close()
       return isPromise || kind === 'pg' ? pool.end() : promised((done) => pool.end(done))
     })
     const runOf = (pool) => (request, sql, token = controller.begin('search', Infinity, request)) =>
       requests.run(token, () => ask(pool, sql)).then(() => 'done').finally(() => token.end())
     const run = runOf(pool)
-    return { pool, run, runOf, stopd, site, ...await watch(t, kind) }
+    return { pool, run, runOf, stopClient, site, ...await watch(t, kind) }
   }
   const skip = address ? false : `NOT TESTED: ${kind}'s database is not there`
 
@@ -78,14 +78,14 @@ for (const [style, { kind, isPromise, ask }] of Object.entries(STYLES)) {
   })
 
   test(`${style}: a request that is over here is cancelled there`, { skip }, async (t) => {
-    const { run, running, stopd } = await stage(t)
+    const { run, running, stopClient } = await stage(t)
     const token = controller.begin('search', Infinity, 'b1')
     const ended = run('b1', sleeps(60), token).catch((error) => error)
     await until(async () => await running() === 1)
     token.leave()
     assert.ok(await ended instanceof Terminated)
     await until(async () => await running() === 0)
-    await until(() => stopd.stats().stops === 1)
+    await until(() => stopClient.stats().stops === 1)
   })
 
   test(`${style}: a query that is longer than its request may run is cancelled`, { skip }, async (t) => {
@@ -98,10 +98,10 @@ for (const [style, { kind, isPromise, ask }] of Object.entries(STYLES)) {
 
   test(`${style}: a request of the same name in another service runs on to its end`, { skip }, async (t) => {
     const { run, runOf, running, site } = await stage(t)
-    const stopd = new StopClient(site.path, { patience: PATIENCE })
-    const other = leased(open(kind, isPromise, 1), stopd, name)
+    const stopClient = new StopClient(site.path, { patience: PATIENCE })
+    const other = leased(open(kind, isPromise, 1), stopClient, name)
     t.after(() => {
-      stopd.close()
+      stopClient.close()
       return isPromise || kind === 'pg' ? other.end() : promised((done) => other.end(done))
     })
     const token = controller.begin('search', Infinity, 'b3')
@@ -144,19 +144,19 @@ for (const [style, { kind, isPromise, ask }] of Object.entries(STYLES)) {
   })
 
   test(`${style}: without a daemon everything works, and with one that dies as well`, { skip }, async (t) => {
-    const { run, running, stopd, site } = await stage(t)
+    const { run, running, stopClient, site } = await stage(t)
     const ended = run('d1', sleeps(0.5))
     await until(async () => await running() === 1)
     await site.kill()
     assert.equal(await ended, 'done')
-    assert.equal(stopd.stats().spoiled, 1)
+    assert.equal(stopClient.stats().spoiled, 1)
     assert.equal(await run('d2', 'SELECT 1'), 'done', 'on another connection')
     await site.start()
-    await until(async () => await run('d3', 'SELECT 1') && stopd.stats().leased > 1)
+    await until(async () => await run('d3', 'SELECT 1') && stopClient.stats().leased > 1)
   })
 
   test(`${style}: what another says he has is closed, and a pool takes another one`, { skip }, async (t) => {
-    const { pool, stopd, site } = await stage(t)
+    const { pool, stopClient, site } = await stage(t)
     const token = controller.begin('search', Infinity, 'e1')
     const number = async () => {
       const query = `SELECT ${kind === 'pg' ? 'pg_backend_pid' : 'connection_id'}() AS n`
@@ -170,17 +170,17 @@ for (const [style, { kind, isPromise, ask }] of Object.entries(STYLES)) {
     await once(other, 'data')
     if (style.includes('lent')) await assert.rejects(number(), Taken)
     assert.notEqual(await number(), taken)
-    assert.equal(stopd.stats().taken, 1)
+    assert.equal(stopClient.stats().taken, 1)
   })
 
   test(`${style}: whoever waits for a connection is called back in his own context`, { skip }, async (t) => {
-    const { pool, stopd } = await stage(t)
+    const { pool, stopClient } = await stage(t)
     const tokens = Array.from({ length: 20 }, (_, i) => controller.begin('search', Infinity, `w${i}`))
     const seen = await Promise.all(tokens.map((token) => requests.run(token, async () => {
       await ask(pool, 'SELECT 1')
       return promised((done) => ask(pool, 'SELECT 1').then(() => done(null, requests.getStore())))
     })))
     assert.deepEqual(seen.map(({ request }) => request), tokens.map(({ request }) => request))
-    assert.equal(stopd.stats().leased, 40)
+    assert.equal(stopClient.stats().leased, 40)
   })
 }

@@ -15,7 +15,7 @@ function example (word) {
   const text = readFileSync(join(__dirname, '../README.md'), 'utf8')
   const [found] = [...text.matchAll(/```js\n(.*?)```/sg)].map(([, code]) => code).filter((code) => code.includes(word))
   const load = (name) => require(name === 'bywash' ? '..' : name)
-  return new Function('require', `${found}\nreturn { app, pool, stopd }`)(load)
+  return new Function('require', `${found}\nreturn { app, pool, stopClient }`)(load)
 }
 
 for (const [kind, word] of [['pg', "require('pg')"], ['mysql2', "require('mysql2/promise')"]]) {
@@ -25,10 +25,10 @@ for (const [kind, word] of [['pg', "require('pg')"], ['mysql2', "require('mysql2
   test(`Express and ${kind}: whoever leaves or is stopped ends his query, and nobody else's`, { skip }, async (t) => {
     const site = await daemon(t)
     Object.assign(process.env, { BYWASH_STOPD: site.path, DATABASE: url })
-    const { app, pool, stopd } = example(word)
+    const { app, pool, stopClient } = example(word)
     // A busy machine answers late.
-    stopd.patience = PATIENCE
-    t.after(() => { stopd.close(); return pool.end() })
+    stopClient.patience = PATIENCE
+    t.after(() => { stopClient.close(); return pool.end() })
     const { running } = await watch(t, kind)
     const { get: ask, port } = await listen(t, app)
     const path = (query) => `/search?query=${encodeURIComponent(query)}`
@@ -47,7 +47,7 @@ for (const [kind, word] of [['pg', "require('pg')"], ['mysql2', "require('mysql2
       await runs(1)
       left.destroy()
       await runs(0)
-      await until(() => stopd.stats().stops === before + 1)
+      await until(() => stopClient.stats().stops === before + 1)
     }
 
     const stopped = get('q3', sleeps(60))

@@ -37,10 +37,10 @@ for (const [kind, { open, lend, rows, transaction }] of Object.entries(DRIVERS))
 
   async function stage (t) {
     const site = await daemon(t)
-    const stopd = new StopClient(site.path, { patience: PATIENCE })
-    const pool = leased(open(url), stopd, name)
-    t.after(() => { stopd.close(); return pool.end() })
-    return { pool, stopd, token: controller.begin('search', Infinity, 'x1') }
+    const stopClient = new StopClient(site.path, { patience: PATIENCE })
+    const pool = leased(open(url), stopClient, name)
+    t.after(() => { stopClient.close(); return pool.end() })
+    return { pool, stopClient, token: controller.begin('search', Infinity, 'x1') }
   }
 
   test(`${kind}: a request that is over rolls back, and the next is in no transaction of its`, { skip }, async (t) => {
@@ -67,13 +67,13 @@ for (const [kind, { open, lend, rows, transaction }] of Object.entries(DRIVERS))
   })
 
   test(`${kind}: a new connection is set up, although who waits for it is over`, { skip }, async (t) => {
-    const { pool, stopd, token } = await stage(t)
+    const { pool, stopClient, token } = await stage(t)
     const set = new Promise((resolve, reject) => {
       if (kind === 'pg') pool.on('connect', (client) => client.query('SET search_path = public').then(resolve, reject))
       else pool.on('connection', (one) => one.query('SET @a = 1', (error) => error ? reject(error) : resolve()))
     })
     // Connect to the daemon first: a request that is over is refused only if there is a daemon.
-    stopd.conversation()
+    stopClient.conversation()
     token.leave()
     await requests.run(token, () => assert.rejects(pool.query('SELECT 1'), Terminated))
     await set

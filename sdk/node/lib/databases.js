@@ -21,7 +21,7 @@ const IS_LEASED = Symbol('bywash.leased')
  * Makes this connection or pool lease its queries from now on. `database` is its name in the
  * daemon's configuration.
  */
-function leased (of, stopd, database) {
+function leased (of, stopClient, database) {
   if (!/^[A-Za-z0-9_-]{1,32}$/.test(database) || database === 'self') {
     throw new SettingError(`database is ${database}, and must be 1 to 32 letters, digits or any of _ -, and not self`)
   }
@@ -31,7 +31,7 @@ function leased (of, stopd, database) {
   const lease = makerOf(core)
   if (!lease) throw new SettingError('leased() takes a connection or pool of pg or mysql2')
   core[IS_LEASED] = true
-  lease(core, stopd, database)
+  lease(core, stopClient, database)
   return of
 }
 
@@ -44,10 +44,10 @@ function makerOf (core) {
   return null
 }
 
-function clientOfPg (client, stopd, database) {
+function clientOfPg (client, stopClient, database) {
   const take = turns()
   const { query } = client
-  const made = () => new Query(stopd, database, () => client.processID, () => { client.end().catch(() => {}) })
+  const made = () => new Query(stopClient, database, () => client.processID, () => { client.end().catch(() => {}) })
   client.query = function (...args) {
     const [first] = args
     // A cursor or a stream is not wrapped: it is not leased, but waits for its turn.
@@ -58,9 +58,9 @@ function clientOfPg (client, stopd, database) {
   }
 }
 
-function poolOfPg (pool, stopd, database) {
+function poolOfPg (pool, stopClient, database) {
   const { connect, query } = pool
-  pool.on('connect', (client) => leased(client, stopd, database))
+  pool.on('connect', (client) => leased(client, stopClient, database))
   emitUnleased(pool, 'connect')
   const { onConnect } = pool.options
   if (onConnect) pool.options.onConnect = (client) => unleased(() => onConnect(client))
@@ -75,7 +75,7 @@ function poolOfPg (pool, stopd, database) {
   }
 }
 
-function connectionOfMysql2 (connection, stopd, database) {
+function connectionOfMysql2 (connection, stopClient, database) {
   const take = turns()
   for (const name of ['query', 'execute']) {
     const run = connection[name]
@@ -88,15 +88,15 @@ function connectionOfMysql2 (connection, stopd, database) {
         run.call(connection, ...args, (error, ...rest) => error ? reject(error) : resolve(new Results(rest)))
       })
       if (isControl(args[0])) return controlCall(take, callback, work)
-      const query = new Query(stopd, database, () => connection.threadId, () => connection.destroy())
+      const query = new Query(stopClient, database, () => connection.threadId, () => connection.destroy())
       leasedCall(take, query, callback, work)
     }
   }
 }
 
-function poolOfMysql2 (pool, stopd, database) {
+function poolOfMysql2 (pool, stopClient, database) {
   const { getConnection } = pool
-  pool.on('connection', (connection) => leased(connection, stopd, database))
+  pool.on('connection', (connection) => leased(connection, stopClient, database))
   emitUnleased(pool, 'connection')
   pool.getConnection = function (callback) {
     return getConnection.call(pool, inOwn(callback))

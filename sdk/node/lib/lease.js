@@ -36,7 +36,7 @@ class Taken extends Error {
  * closes the connection, so that its pool drops it as well.
  */
 class Query {
-  #stopd
+  #stopClient
   #database
   #number
   #close
@@ -47,8 +47,8 @@ class Query {
   #conversation = null
   #was = null
 
-  constructor (stopd, database, number, close) {
-    this.#stopd = stopd
+  constructor (stopClient, database, number, close) {
+    this.#stopClient = stopClient
     this.#database = database
     this.#number = number
     this.#close = close
@@ -65,12 +65,12 @@ class Query {
   #mayLease () {
     const token = this.#token
     if (!token?.request) {
-      this.#stopd.count('unnamed')
+      this.#stopClient.count('unnamed')
       return false
     }
-    if (token.told() === null && !token.leasesWith(this.#stopd)) return false
-    if (this.#stopd.conversation() !== null) return true
-    this.#stopd.count('unreachable')
+    if (token.told() === null && !token.leasesWith(this.#stopClient)) return false
+    if (this.#stopClient.conversation() !== null) return true
+    this.#stopClient.count('unreachable')
     return false
   }
 
@@ -108,19 +108,19 @@ class Query {
   async #begin () {
     const over = this.#token.told()
     if (over !== null) {
-      this.#stopd.count('stopped')
+      this.#stopClient.count('stopped')
       throw over
     }
-    const conversation = this.#stopd.conversation()
+    const conversation = this.#stopClient.conversation()
     const number = this.#number()
-    if (conversation === null || !number || !this.#token.leasesWith(this.#stopd)) return
+    if (conversation === null || !number || !this.#token.leasesWith(this.#stopClient)) return
     this.#words = `${this.#token.request} ${this.#database} ${number}`
     this.#takes(conversation)
     const answer = await this.#lease(conversation)
     if (answer === UNSAID) this.#forgets()
-    if (!answer) return this.#stopd.count('unreachable')
+    if (!answer) return this.#stopClient.count('unreachable')
     if (answer === 'OK') {
-      this.#stopd.count('leased')
+      this.#stopClient.count('leased')
       return this.#unlessOver()
     }
     this.#forgets()
@@ -135,7 +135,7 @@ class Query {
     const over = this.#token.told()
     if (over === null) return
     await this.#release()
-    this.#stopd.count('stopped')
+    this.#stopClient.count('stopped')
     throw over
   }
 
@@ -162,15 +162,15 @@ class Query {
     const reason = stopped(answer)
     const over = reason === null ? null : this.#token.stopped(reason)
     if (over !== null) {
-      this.#stopd.count('stopped')
+      this.#stopClient.count('stopped')
       throw over
     }
     if (answer.startsWith('ERR taken')) {
-      this.#stopd.count('taken')
+      this.#stopClient.count('taken')
       this.#close()
       throw new Taken(answer)
     }
-    this.#stopd.count('refused')
+    this.#stopClient.count('refused')
   }
 
   async #release () {
@@ -182,7 +182,7 @@ class Query {
       this.#was = conversation
       return
     }
-    this.#stopd.count('spoiled')
+    this.#stopClient.count('spoiled')
     this.#close()
   }
 
@@ -191,7 +191,7 @@ class Query {
    * yet.
    */
   async #reason () {
-    if (this.#was === null || !this.#token.leasesWith(this.#stopd)) return null
+    if (this.#was === null || !this.#token.leasesWith(this.#stopClient)) return null
     this.#takes(this.#was)
     const reason = stopped(await this.#lease(this.#was))
     if (reason !== null) this.#forgets()

@@ -182,13 +182,13 @@ class Token {
   }
 
   /**
-   * Returns whether connections may be leased for it. If so, the token notifies `stopd` when it is
-   * over. This is for wrappers of databases. Nothing is leased if the request is over, or if
+   * Returns whether connections may be leased for it. If so, the token notifies `stopClient` when it
+   * is over. This is for wrappers of databases. Nothing is leased if the request is over, or if
    * nothing ends it any more.
    */
-  leasesWith (stopd) {
+  leasesWith (stopClient) {
     if (this.#state !== 'running' && this.#state !== 'settled') return false
-    this.#stopClients.add(stopd)
+    this.#stopClients.add(stopClient)
     return true
   }
 
@@ -292,7 +292,7 @@ class Token {
     this.#of.totals[reason]++
     if (reason !== 'client_left' && now >= this.start + this.#of.settings.runMin) this.#of.lost(now)
     else this.#of.departed(this.#came, now)
-    for (const stopd of this.#stopClients) stopd.stop(this.request, reason)
+    for (const stopClient of this.#stopClients) stopClient.stop(this.request, reason)
     this.#stopClients.clear()
     this.#abort?.abort(this.terminated())
   }

@@ -68,8 +68,8 @@ test('what is no text is not control, and long comments are read once', () => {
 })
 
 test('pg rolls back and commits although a request is over, and nothing is said', async (t) => {
-  const { daemon, stopd, token } = await stage(t)
-  const client = leased(new Client(), stopd, 'shop')
+  const { daemon, stopClient, token } = await stage(t)
+  const client = leased(new Client(), stopClient, 'shop')
   await requests.run(token, async () => {
     await client.query('BEGIN')
     assert.deepEqual(daemon.lines(), [])
@@ -87,8 +87,8 @@ test('pg rolls back and commits although a request is over, and nothing is said'
 })
 
 test('mysql2 rolls back and commits although a request is over, and nothing is said', async (t) => {
-  const { daemon, stopd, token } = await stage(t)
-  const connection = leased(new Connection(), stopd, 'store')
+  const { daemon, stopClient, token } = await stage(t)
+  const connection = leased(new Connection(), stopClient, 'store')
   token.leave()
   const ask = (name, ...args) => requests.run(token, () => new Promise((resolve, reject) =>
     connection[name](...args, (error) => error ? reject(error) : resolve())))
@@ -102,8 +102,8 @@ test('mysql2 rolls back and commits although a request is over, and nothing is s
 })
 
 test('it waits for the release of what runs on its connection', async (t) => {
-  const { daemon, stopd, token } = await stage(t)
-  const client = leased(new Client(), stopd, 'shop')
+  const { daemon, stopClient, token } = await stage(t)
+  const client = leased(new Client(), stopClient, 'shop')
   let end
   client.waits = (text) => text === 'SELECT 1' && new Promise((resolve) => { end = resolve })
   const selected = requests.run(token, () => client.query('SELECT 1'))
@@ -118,9 +118,9 @@ test('it waits for the release of what runs on its connection', async (t) => {
 })
 
 test('a connection is set up for no request, whoever waits for it', async (t) => {
-  const { daemon, stopd, token } = await stage(t)
+  const { daemon, stopClient, token } = await stage(t)
   const seen = []
-  const pool = leased(new Pool({ onConnect: () => seen.push(current()) }), stopd, 'shop')
+  const pool = leased(new Pool({ onConnect: () => seen.push(current()) }), stopClient, 'shop')
   pool.on('connect', (client) => {
     seen.push(current())
     client.query('SET search_path = a')
@@ -137,10 +137,10 @@ test('a connection is set up for no request, whoever waits for it', async (t) =>
 })
 
 test('a connection of mysql2 is set up for no request as well', async (t) => {
-  const { stopd, token } = await stage(t)
+  const { stopClient, token } = await stage(t)
   const pool = Object.assign(new EventEmitter(), { getConnection () {}, query () {}, execute () {} })
   const seen = []
-  leased(pool, stopd, 'store').on('connection', () => seen.push(current()))
+  leased(pool, stopClient, 'store').on('connection', () => seen.push(current()))
   requests.run(token, () => pool.emit('connection', new Connection()))
   assert.deepEqual(seen, [undefined])
 })

@@ -146,8 +146,8 @@ class Transcript extends Steps {
     if (!isThere) await said.die()
     // The default, if the daemon does not answer; else longer than anything takes.
     const patience = Object.values(answers).includes(null) ? 100 : 60_000
-    self.stopd = new StopClient(said.path, { patience })
-    t.after(() => self.stopd.close())
+    self.stopClient = new StopClient(said.path, { patience })
+    t.after(() => self.stopClient.close())
     return self
   }
 
@@ -164,7 +164,7 @@ class Transcript extends Steps {
     let began
     const begins = new Promise((resolve) => { began = resolve })
     query.ran = requests.run(token === null ? undefined : this.tokens[token][0], () =>
-      new Query(this.stopd, 'shop', () => connection, () => query.closed.push(connection)).run(() => {
+      new Query(this.stopClient, 'shop', () => connection, () => query.closed.push(connection)).run(() => {
         began()
         return work
       }))
@@ -207,9 +207,9 @@ class Transcript extends Steps {
 
   /** Waits for these counts: 0 for one that is not named, and any for null. */
   stats (expected) {
-    for (const name of Object.keys(expected)) assert.ok(name in this.stopd.stats(), `no count is called ${name}`)
+    for (const name of Object.keys(expected)) assert.ok(name in this.stopClient.stats(), `no count is called ${name}`)
     const wanted = ([name, count]) => expected[name] === null || count === (expected[name] ?? 0)
-    return until(() => Object.entries(this.stopd.stats()).every(wanted))
+    return until(() => Object.entries(this.stopClient.stats()).every(wanted))
   }
 }
 

@@ -16,19 +16,19 @@ const LEASE = 'LEASE r1 shop 4711'
 const RELEASE = 'RELEASE r1 shop 4711'
 
 test('queries outside of a named request are one warning', async (t) => {
-  const { controller, run, stopd } = await stage(t)
+  const { controller, run, stopClient } = await stage(t)
   const warnings = []
   const listen = (warning) => warnings.push(warning.message)
   process.on('warning', listen)
   t.after(() => process.off('warning', listen))
   for (const token of [null, controller.begin('search')]) await run(null, token)
-  assert.equal(stopd.stats().unnamed, 2)
+  assert.equal(stopClient.stats().unnamed, 2)
   await until(() => warnings.length > 0)
   assert.equal(warnings.filter((text) => text.includes('outside of a named request')).length, 1)
 })
 
 test('who is stopped does not begin, and his request is over for the daemon\'s reason', async (t) => {
-  const { answers, begin, closed, daemon, run, stopd } = await stage(t)
+  const { answers, begin, closed, daemon, run, stopClient } = await stage(t)
   for (const reason of ['client_left', 'deadline', 'ran_too_long']) {
     answers({ LEASE: `STOPPED ${reason}` })
     const token = begin()
@@ -38,7 +38,7 @@ test('who is stopped does not begin, and his request is over for the daemon\'s r
     assert.equal(token.reason, reason)
     assert.deepEqual(daemon.lines(), [LEASE], 'it is known from then on, and need not be told')
   }
-  assert.deepEqual([stopd.stats().stopped, closed], [6, []])
+  assert.deepEqual([stopClient.stats().stopped, closed], [6, []])
 })
 
 test('who is not to be ended any more runs although he is stopped', async (t) => {
@@ -66,11 +66,11 @@ test('a cancelled query is a request that is over, if it is', async (t) => {
 })
 
 test('without a daemon everything works, and it is looked for again after 200 ms', async (t) => {
-  const { closed, daemon: was, run, stopd, token, watch } = await stage(t)
+  const { closed, daemon: was, run, stopClient, token, watch } = await stage(t)
   await was.die()
   for (let turn = 0; turn < 3; turn++) assert.equal(await run(() => 7), 7)
   await assert.rejects(run(() => { throw cancelled() }), { code: '57014' })
-  assert.deepEqual([closed, stopd.stats().unreachable, token.reason], [[], 4, null])
+  assert.deepEqual([closed, stopClient.stats().unreachable, token.reason], [[], 4, null])
   const again = await daemon(t, was.path)
   watch.now = 199
   await run()
@@ -81,16 +81,16 @@ test('without a daemon everything works, and it is looked for again after 200 ms
 })
 
 test('a daemon that dies within a lease closes the connection, although there is another by then', async (t) => {
-  const { closed, daemon: was, run, stopd, watch } = await stage(t)
+  const { closed, daemon: was, run, stopClient, watch } = await stage(t)
   await run(async () => {
     await was.die()
-    await until(() => stopd.conversation() === null)
+    await until(() => stopClient.conversation() === null)
     const again = await daemon(t, was.path)
     watch.now += 1000
     await run(null, undefined, 4712)
     assert.deepEqual(again.lines(), ['LEASE r1 shop 4712', 'RELEASE r1 shop 4712'])
   })
-  assert.deepEqual([closed, stopd.stats().spoiled], [[4711], 1])
+  assert.deepEqual([closed, stopClient.stats().spoiled], [[4711], 1])
 })
 
 test('what is not answered ends the conversation and closes the connection', async (t) => {
@@ -107,24 +107,24 @@ test('what is not answered ends the conversation and closes the connection', asy
 })
 
 test('what is no answer ends the conversation', async (t) => {
-  const { answers, closed, run, stopd, watch } = await stage(t)
+  const { answers, closed, run, stopClient, watch } = await stage(t)
   for (const answer of ['HELLO', 'STOPPED bored', 'OK\nx', 'OK\n99 OK', 'OK\n0 ERR malformed a', 'O'.repeat(2000)]) {
     watch.now += 1000
     answers({ LEASE: answer })
-    await run(() => until(() => stopd.conversation() === null))
+    await run(() => until(() => stopClient.conversation() === null))
     assert.deepEqual(closed.splice(0), [4711], answer)
   }
 })
 
 test('an answer that came while this thread was busy is one', async (t) => {
-  const { closed, daemon, run, stopd } = await stage(t, 100)
+  const { closed, daemon, run, stopClient } = await stage(t, 100)
   await run()
   daemon.answer = () => {
     setImmediate(() => { for (const end = Date.now() + 150; Date.now() < end;); })
     return 'OK'
   }
   await run()
-  assert.deepEqual([closed, stopd.stats().leased], [[], 2])
+  assert.deepEqual([closed, stopClient.stats().leased], [[], 2])
 })
 
 test('answers find who asked in whatever order and pieces they come', async (t) => {
@@ -142,13 +142,13 @@ test('answers find who asked in whatever order and pieces they come', async (t) 
 })
 
 test('a thousand at once and a hundred conversations leave no socket behind', async (t) => {
-  const { closed, run, stopd, watch } = await stage(t)
+  const { closed, run, stopClient, watch } = await stage(t)
   await Promise.all(Array.from({ length: 1000 }, (_, i) => run(null, undefined, i + 1)))
-  assert.deepEqual([closed, stopd.stats().leased], [[], 1000])
+  assert.deepEqual([closed, stopClient.stats().leased], [[], 1000])
   const files = () => readdirSync('/proc/self/fd').length
   const before = files()
   for (let turn = 0; turn < 100; turn++) {
-    stopd.close()
+    stopClient.close()
     watch.now += 1000
     await run()
   }
@@ -160,9 +160,9 @@ test('outside of a request nothing is passed on', () => {
 })
 
 test('a client who leaves stops what his request has leased', async (t) => {
-  const { controller, daemon, stopd } = await stage(t)
+  const { controller, daemon, stopClient } = await stage(t)
   const { port } = await listen(t, terminable(controller, 'search', async (req) => {
-    await new Query(stopd, 'shop', () => 4711, () => {}).run(() => once(req.bywash.signal, 'abort'))
+    await new Query(stopClient, 'shop', () => 4711, () => {}).run(() => once(req.bywash.signal, 'abort'))
   }))
   const request = http.get({ port, host: '127.0.0.1', headers: { 'bywash-request': 'r2' } }).on('error', () => {})
   assert.match(await daemon.next(), /^LEASE r2 shop 4711 not-after=\d+$/)

@@ -41,13 +41,13 @@ test('the timer of a lease that was released terminates nobody, and the next lea
 })
 
 test('who is over by the time that he has a lease does not begin', async (t) => {
-  const { daemon, run, stopd, token } = await stage(t)
+  const { daemon, run, stopClient, token } = await stage(t)
   daemon.answer = (words) => {
     if (words.startsWith('LEASE')) token.leave()
     return 'OK'
   }
   await assert.rejects(run(assert.fail), Terminated)
-  assert.deepEqual([daemon.lines(), stopd.stats().stopped], [[LEASE, STOP, RELEASE], 1])
+  assert.deepEqual([daemon.lines(), stopClient.stats().stopped], [[LEASE, STOP, RELEASE], 1])
 })
 
 test('the release of what was abandoned comes a moment after the stop', async (t) => {

@@ -14,8 +14,8 @@ async function stage (t, patience = 60_000) {
   watch.now = 0
   const controller = new Controller({ search: { runMin: 1000, runMax: 9000 } }, { clock })
   const said = await daemon(t)
-  const stopd = new StopClient(said.path, { clock: watch, patience })
-  t.after(() => stopd.close())
+  const stopClient = new StopClient(said.path, { clock: watch, patience })
+  t.after(() => stopClient.close())
   const closed = []
   /** Begins a request that no time ends. */
   const begin = (request = 'r1') => {
@@ -25,9 +25,9 @@ async function stage (t, patience = 60_000) {
   }
   const token = begin()
   const run = (work, of = token, number = 4711) => requests.run(of, () =>
-    new Query(stopd, 'shop', () => number, () => closed.push(number)).run(async () => work?.()))
+    new Query(stopClient, 'shop', () => number, () => closed.push(number)).run(async () => work?.()))
   const answers = (by) => { said.answer = (words) => words.split(' ')[0] in by ? by[words.split(' ')[0]] : 'OK' }
-  return { answers, begin, clock, closed, controller, daemon: said, run, stopd, token, watch }
+  return { answers, begin, clock, closed, controller, daemon: said, run, stopClient, token, watch }
 }
 
 module.exports = { cancelled, stage }

@@ -27,7 +27,7 @@ _RUN = ("execute", "executemany", "callproc")
 _RUN_SQLITE = ("execute", "executemany", "executescript", "fetchmany", "fetchall")
 
 
-def leased(connection: Any, stopd: StopClient, database: str) -> Any:
+def leased(connection: Any, stop_client: StopClient, database: str) -> Any:
     """Make this connection lease its queries from now on.
 
     `database` is its name in the daemon's configuration.
@@ -40,12 +40,12 @@ def leased(connection: Any, stopd: StopClient, database: str) -> Any:
     # The attribute is None by default in psycopg2.
     base = getattr(connection, attribute) or _default(connection)
     is_async = asyncio.iscoroutinefunction(base.execute)
-    _shared[connection] = (_AsyncConnection if is_async else _Connection)(connection, stopd, database)
+    _shared[connection] = (_AsyncConnection if is_async else _Connection)(connection, stop_client, database)
     setattr(connection, attribute, _cursor(base, is_async))
     return connection
 
 
-def sqlite_factory(stopd: StopClient) -> Type[Any]:
+def sqlite_factory(stop_client: StopClient) -> Type[Any]:
     """Return a factory for `sqlite3.connect` that makes queries end with their requests.
 
     `execute`, `fetchmany` and `fetchall` can be interrupted, but not `fetchone`. Threads that share
@@ -62,7 +62,7 @@ def sqlite_factory(stopd: StopClient) -> Type[Any]:
             with self.connection._turn:
                 if name.startswith("exec") and args and is_control(args[0]):
                     return run(self, *args, **named)
-                with OwnQuery(stopd, self.connection.interrupt):
+                with OwnQuery(stop_client, self.connection.interrupt):
                     return run(self, *args, **named)
 
         return wrapper
@@ -117,9 +117,9 @@ def close(connection: Any) -> Any:
 class _Connection:
     """The lease state of a connection that threads use."""
 
-    def __init__(self, connection: Any, stopd: StopClient, database: str) -> None:
+    def __init__(self, connection: Any, stop_client: StopClient, database: str) -> None:
         # A weak reference, because the connection is the key of this object.
-        self._connection, self._stopd, self._database = weakref.ref(connection), stopd, database
+        self._connection, self._stop_client, self._database = weakref.ref(connection), stop_client, database
         self._lock = threading.RLock()
         self._is_running = False
 
@@ -137,14 +137,14 @@ class _Connection:
 
     def _query(self) -> Query:
         connection = self._connection()
-        return Query(self._stopd, self._database, lambda: number_of(connection), lambda: close(connection))
+        return Query(self._stop_client, self._database, lambda: number_of(connection), lambda: close(connection))
 
 
 class _AsyncConnection(_Connection):
     """The lease state of a connection of an event loop."""
 
-    def __init__(self, connection: Any, stopd: StopClient, database: str) -> None:
-        super().__init__(connection, stopd, database)
+    def __init__(self, connection: Any, stop_client: StopClient, database: str) -> None:
+        super().__init__(connection, stop_client, database)
         self._turn: Optional[asyncio.Lock] = None
         # The task whose turn it is: `executemany` may call `execute`.
         self._runner: Optional["asyncio.Task[Any]"] = None

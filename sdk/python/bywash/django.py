@@ -28,8 +28,8 @@ class LeaseQueries:
     `database` is the name in the daemon's configuration.
     """
 
-    def __init__(self, stopd: StopClient, database: str) -> None:
-        self._stopd = stopd
+    def __init__(self, stop_client: StopClient, database: str) -> None:
+        self._stop_client = stop_client
         self._database = named(database)
 
     def __call__(self, execute: Callable[..., Any], sql: Any, params: Any, many: bool, context: Any) -> Any:
@@ -41,13 +41,13 @@ class LeaseQueries:
     def _query(self, wrapper: Any) -> Query:
         driver = wrapper.connection
         if wrapper.vendor == "sqlite":
-            return OwnQuery(self._stopd, driver.interrupt)
+            return OwnQuery(self._stop_client, driver.interrupt)
 
         def end() -> None:
             close(driver)
             wrapper.close_at = 0.0
 
-        return Query(self._stopd, self._database, lambda: number_of(driver), end, lambda: spoil(wrapper))
+        return Query(self._stop_client, self._database, lambda: number_of(driver), end, lambda: spoil(wrapper))
 
 
 def spoil(wrapper: Any) -> None:
@@ -58,12 +58,12 @@ def spoil(wrapper: Any) -> None:
         wrapper.close_at = 0.0
 
 
-def lease_queries(stopd: StopClient, **databases: str) -> None:
+def lease_queries(stop_client: StopClient, **databases: str) -> None:
     """Lease the queries of all connections with these aliases.
 
     The arguments are `alias="name in the daemon's configuration"`.
     """
-    wrappers = {alias: LeaseQueries(stopd, name) for alias, name in databases.items()}
+    wrappers = {alias: LeaseQueries(stop_client, name) for alias, name in databases.items()}
 
     def lease(connection: Any, **_: Any) -> None:
         wrapper = wrappers.get(connection.alias)

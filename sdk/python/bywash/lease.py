@@ -60,13 +60,13 @@ class Query:
 
     def __init__(
         self,
-        stopd: StopClient,
+        stop_client: StopClient,
         database: str,
         number: Callable[[], int],
         close: End,
         spoil: Optional[End] = None,
     ) -> None:
-        self._stopd, self._database = stopd, database
+        self._stop_client, self._database = stop_client, database
         self._close, self._spoil = close, spoil or close
         self._number_of = number
         self._number = 0
@@ -101,16 +101,16 @@ class Query:
     def _begin(self) -> Steps:
         token = self._token
         if token is None or token.request is None:
-            self._stopd.count("unnamed")
+            self._stop_client.count("unnamed")
             return
-        conversation = self._stopd.conversation()
+        conversation = self._stop_client.conversation()
         if conversation is None:
-            self._stopd.count("unreachable")
+            self._stop_client.count("unreachable")
             return
-        if not token.leases_with(self._stopd):
+        if not token.leases_with(self._stop_client):
             over = token.told()
             if over is not None:
-                self._stopd.count("stopped")
+                self._stop_client.count("stopped")
                 raise over
             return
         try:
@@ -131,15 +131,15 @@ class Query:
         if answer == UNSAID:
             self._forgets()
         if answer is None or answer == UNSAID:
-            self._stopd.count("unreachable")
+            self._stop_client.count("unreachable")
         elif answer == "OK":
-            self._stopd.count("leased")
+            self._stop_client.count("leased")
             over = token.told()
             if over is not None:
                 # The daemon may have read the stop before the lease, and it does not remember such
                 # a stop.
                 yield from self._release()
-                self._stopd.count("stopped")
+                self._stop_client.count("stopped")
                 raise over
         else:
             yield from self._not_leased(token, answer)
@@ -150,13 +150,13 @@ class Query:
         if is_stopped:
             error = token.stopped(reason)
             if error is not None:
-                self._stopd.count("stopped")
+                self._stop_client.count("stopped")
                 raise error
         if answer.startswith("ERR taken"):
-            self._stopd.count("taken")
+            self._stop_client.count("taken")
             yield self._close
             raise Taken(answer)
-        self._stopd.count("refused")
+        self._stop_client.count("refused")
 
     def _end(self, error: Optional[BaseException]) -> Steps:
         token = self._token
@@ -186,7 +186,7 @@ class Query:
             yield from self._spoils()
 
     def _spoils(self) -> Steps:
-        self._stopd.count("spoiled")
+        self._stop_client.count("spoiled")
         yield self._spoil
 
     def _reason(self, token: Token) -> Steps:
@@ -194,7 +194,7 @@ class Query:
 
         A gateway may have told the daemon, and it is not known here yet.
         """
-        if self._was_in is None or not token.leases_with(self._stopd):
+        if self._was_in is None or not token.leases_with(self._stop_client):
             return None
         self._conversation = self._was_in
         try:
@@ -268,9 +268,9 @@ class OwnQuery(Query):
     answers.
     """
 
-    def __init__(self, stopd: StopClient, interrupt: Callable[[], None]) -> None:
-        number = next(stopd.numbers)
-        super().__init__(stopd, OWN, lambda: number, lambda: None)
+    def __init__(self, stop_client: StopClient, interrupt: Callable[[], None]) -> None:
+        number = next(stop_client.numbers)
+        super().__init__(stop_client, OWN, lambda: number, lambda: None)
         self._interrupt = interrupt
         self._interrupting = threading.Lock()
         self._is_done = threading.Event()

@@ -21,7 +21,7 @@ from .token import current
 from .unleased import is_control
 
 
-def lease_queries(engine: Any, stopd: StopClient, database: str) -> None:
+def lease_queries(engine: Any, stop_client: StopClient, database: str) -> None:
     """Lease the queries of an engine; `database` is its name in the daemon's configuration."""
     named(database)
     engine = getattr(engine, "sync_engine", engine)
@@ -35,7 +35,7 @@ def lease_queries(engine: Any, stopd: StopClient, database: str) -> None:
             # The interrupt of an asynchronous SQLite driver would have to be awaited.
             if current() is None or is_control(statement) or (dialect.is_async and dialect.name == "sqlite"):
                 return False
-            query = _query(stopd, database, context)
+            query = _query(stop_client, database, context)
             _run(query, lambda: run(cursor, statement, parameters, context), dialect.is_async)
             return True
 
@@ -43,19 +43,19 @@ def lease_queries(engine: Any, stopd: StopClient, database: str) -> None:
     leases("do_executemany")
 
 
-def _query(stopd: StopClient, database: str, context: Any) -> Query:
+def _query(stop_client: StopClient, database: str, context: Any) -> Query:
     connection = context.root_connection
     lent = connection.connection
     driver = lent.driver_connection
     if context.dialect.name == "sqlite":
-        return OwnQuery(stopd, driver.interrupt)
+        return OwnQuery(stop_client, driver.interrupt)
 
     def spoil() -> None:
         lent.invalidate(soft=True)
 
     # An asynchronous connection can only be closed within a greenlet.
     close = spoil if context.dialect.is_async else connection.invalidate
-    return Query(stopd, database, lambda: number_of(driver), close, spoil)
+    return Query(stop_client, database, lambda: number_of(driver), close, spoil)
 
 
 def _run(query: Query, execute: Callable[[], Any], is_async: bool) -> None:

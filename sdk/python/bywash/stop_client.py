@@ -158,8 +158,8 @@ _stop_clients: "weakref.WeakSet[StopClient]" = weakref.WeakSet()
 
 
 def _in_child() -> None:
-    for stopd in list(_stop_clients):
-        stopd._is_in_child()
+    for stop_client in list(_stop_clients):
+        stop_client._is_in_child()
 
 
 if hasattr(os, "register_at_fork"):

@@ -60,8 +60,8 @@ class Token:
         "_is_over",
         "_own",
         "_passed_on",
-        "_stop_clients",
         "_state",
+        "_stop_clients",
         "not_before",
         "on_told",
         "reason",
@@ -192,17 +192,17 @@ class Token:
         self._stop_queries()
         return True
 
-    def leases_with(self, stopd: "StopClient") -> bool:
-        """Return whether connections may be leased for it. If so, `stopd` learns when it is over.
+    def leases_with(self, stop_client: "StopClient") -> bool:
+        """Return whether connections may be leased for it.
 
-        This is for wrappers of databases. Nothing is leased if the request is over, or if nothing
-        ends it any more.
+        If so, `stop_client` learns when it is over. This is for wrappers of databases. Nothing is
+        leased if the request is over, or if nothing ends it any more.
         """
         with self._granted.lock:
             if self._state not in (RUNNING, SETTLED):
                 return False
-            if stopd not in self._stop_clients:
-                self._stop_clients += (stopd,)
+            if stop_client not in self._stop_clients:
+                self._stop_clients += (stop_client,)
             return True
 
     def stopped(self, reason: str) -> Optional[Terminated]:
@@ -265,8 +265,8 @@ class Token:
         """Tell the daemon to stop the request's queries. The caller does not hold the lock."""
         with self._granted.lock:
             stop_clients, self._stop_clients = self._stop_clients, ()
-        for stopd in stop_clients:
-            stopd.stop(self.request or "", self.reason or RAN_TOO_LONG)
+        for stop_client in stop_clients:
+            stop_client.stop(self.request or "", self.reason or RAN_TOO_LONG)
 
     def _told(self) -> Terminated:
         on_told = self.on_told

@@ -52,8 +52,8 @@ def report(what, rows):
 async def asynchronous(stage, nobody):
     sides = [await psycopg.AsyncConnection.connect(conninfo(), autocommit=True) for _ in range(3)]
     stop_clients = [StopClient(stage.path), nobody]
-    for connection, stopd in zip(sides[1:], stop_clients):
-        leased(connection, stopd, "shop")
+    for connection, stop_client in zip(sides[1:], stop_clients):
+        leased(connection, stop_client, "shop")
     report("psycopg, asynchronous", [[await turn_async(each) for each in sides] for _ in range(TURNS)])
     for connection in sides:
         await connection.close()

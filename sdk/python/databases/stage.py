@@ -168,7 +168,7 @@ def thread(work, *args):
     return join
 
 
-def stopd(case, stage):
+def stop_client(case, stage):
     made = StopClient(stage.path, patience=PATIENCE)
     case.addCleanup(made.close)
     return made

@@ -75,7 +75,7 @@ class OnDjango(unittest.TestCase):
         return int(statuses[-1].split()[0]), text.decode()
 
     def stats(self):
-        return self.names["stopd"].stats()
+        return self.names["stop_client"].stats()
 
     def test_a_stopped_query_is_cancelled_and_its_request_answered_for(self):
         join = thread(self.get, "p1", SLEEP)

@@ -10,7 +10,7 @@ import psycopg
 import psycopg2
 from bywash import Class, Controller, StopClient, Terminated, leased
 from bywash.databases import close
-from stage import MARIADB, POSTGRES, Stage, Watch, conninfo, controller, mariadb, postgres, request, stopd
+from stage import MARIADB, POSTGRES, Stage, Watch, conninfo, controller, mariadb, postgres, request, stop_client
 from stage import thread, until
 
 
@@ -31,10 +31,10 @@ class Driver:
 
     def setUp(self):
         self.controller = controller()
-        self.stopd = stopd(self, self.stage)
+        self.stop_client = stop_client(self, self.stage)
 
     def open(self):
-        connection = leased(self.connect(), self.stopd, self.name)
+        connection = leased(self.connect(), self.stop_client, self.name)
         self.addCleanup(close, connection)
         return connection
 
@@ -79,7 +79,7 @@ class Driver:
         token.leave()
         self.assertIsInstance(join(), Terminated)
         until(lambda: self.watch.running() == 0)
-        until(lambda: self.stopd.stats().stops == 1)
+        until(lambda: self.stop_client.stats().stops == 1)
 
     def test_a_query_that_is_longer_than_its_request_may_run_is_cancelled_although_nobody_asks(self):
         self.controller = Controller(Class("search", run_min=0.3, run_max=0.3))
@@ -90,7 +90,7 @@ class Driver:
 
     def test_a_request_of_the_same_name_in_another_service_runs_on_to_its_end(self):
         ours, tokens = self.open(), queue.Queue()
-        other = leased(self.connect(), stopd(self, self.stage), self.name)
+        other = leased(self.connect(), stop_client(self, self.stage), self.name)
         self.addCleanup(close, other)
 
         def work():
@@ -203,7 +203,7 @@ class Driver:
 
     def test_a_daemon_that_dies_within_a_query_closes_the_connection_and_is_found_again(self):
         stage = Stage()
-        self.stopd = stopd(self, stage)
+        self.stop_client = stop_client(self, stage)
         connection = self.open()
         join = self.begin("j1", connection, self.sleep(0.5))
         stage.kill()
@@ -212,8 +212,8 @@ class Driver:
             self.run_for("j2", connection, "SELECT 1")
         stage.start()
         again = self.open()
-        before = self.stopd.stats().leased
-        until(lambda: self.run_for("j3", again, "SELECT 1") and self.stopd.stats().leased > before)
+        before = self.stop_client.stats().leased
+        until(lambda: self.run_for("j3", again, "SELECT 1") and self.stop_client.stats().leased > before)
         stage.close()
 
 
@@ -255,12 +255,12 @@ class AsyncPsycopg(unittest.IsolatedAsyncioTestCase):
     async def asyncSetUp(self):
         asyncio.get_running_loop().set_debug(False)
         self.controller = controller()
-        self.stopd = stopd(self, self.stage)
+        self.stop_client = stop_client(self, self.stage)
 
     async def open(self):
         connection = await psycopg.AsyncConnection.connect(conninfo(), autocommit=True)
         self.addAsyncCleanup(connection.close)
-        return leased(connection, self.stopd, "shop")
+        return leased(connection, self.stop_client, "shop")
 
     async def run_for(self, name, connection, query):
         with request(self.controller, name):
@@ -295,7 +295,7 @@ class AsyncPsycopg(unittest.IsolatedAsyncioTestCase):
                 await running
             await self.run_for(f"m{turn}", connection, "SELECT pg_sleep(0.002)")
             await stopping
-        self.assertEqual(self.stopd.stats().spoiled, 0)
+        self.assertEqual(self.stop_client.stats().spoiled, 0)
 
     async def test_of_two_requests_that_share_a_connection_only_the_stopped_one_is_hit(self):
         connection = await self.open()

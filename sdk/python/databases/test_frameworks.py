@@ -12,7 +12,7 @@ import unittest
 import urllib.parse
 
 from bywash import Class, Controller, TerminateAsgi, Terminated, leased, unleased
-from stage import MARIADB, PATIENCE, POSTGRES, Stage, Watch, conninfo, controller, mariadb, place, request, stopd
+from stage import MARIADB, PATIENCE, POSTGRES, Stage, Watch, conninfo, controller, mariadb, place, request, stop_client
 from stage import thread, until
 
 README = pathlib.Path(__file__).resolve().parents[1] / "README.md"
@@ -87,7 +87,7 @@ class OnUvicorn(unittest.IsolatedAsyncioTestCase):
 
     async def laws(self, names, sleep=SLEEP):
         """Check the rules for an application with a path /search that runs the given query."""
-        stats = names["stopd"].stats
+        stats = names["stop_client"].stats
         self.assertEqual((await self.get("q1", "SELECT 1"))[0], 200)
         self.assertGreater(stats().leased, 0)
         # The client leaves; without a gateway its request has the middleware's name.
@@ -149,7 +149,7 @@ class OnUvicorn(unittest.IsolatedAsyncioTestCase):
     async def test_a_function_of_fastapi_in_a_thread_with_mariadb(self):
         from fastapi import FastAPI
 
-        made, app = stopd(self, self.stage), FastAPI()
+        made, app = stop_client(self, self.stage), FastAPI()
         app.add_middleware(
             TerminateAsgi, controller=Controller(Class("search", run_min=1, run_max=600)), class_of="search"
         )
@@ -168,7 +168,7 @@ class OnUvicorn(unittest.IsolatedAsyncioTestCase):
                 ended.append(True)
 
         await self.serve(app, "mariadb")
-        await self.laws({"stopd": made}, "SELECT SLEEP(60)")
+        await self.laws({"stop_client": made}, "SELECT SLEEP(60)")
         with mariadb(autocommit=True) as connection, connection.cursor() as cursor:
             cursor.execute("DROP TABLE IF EXISTS orders")
             cursor.execute("CREATE TABLE orders (a INT)")
@@ -194,10 +194,10 @@ class OnSqlAlchemy(unittest.TestCase):
 
         self.stage = Stage()
         self.addCleanup(self.stage.close)
-        self.stopd = stopd(self, self.stage)
+        self.stop_client = stop_client(self, self.stage)
         engine = create_engine(url, **options)
         self.addCleanup(engine.dispose)
-        lease_queries(engine, self.stopd, name)
+        lease_queries(engine, self.stop_client, name)
         return engine
 
     def run_for(self, name, engine, query, classes=None):
@@ -241,7 +241,7 @@ class OnSqlAlchemy(unittest.TestCase):
         until(lambda: watch.running() == 1)
         self.stage.kill()
         self.assertEqual(join(), (first, first))
-        self.assertEqual(self.stopd.stats().spoiled, 1)
+        self.assertEqual(self.stop_client.stats().spoiled, 1)
         self.assertNotEqual(self.run_for("u3", engine, pid), first)
         watch.connection.close()
 
@@ -260,7 +260,7 @@ class OnSqlAlchemy(unittest.TestCase):
         engine = self.engine("sqlite://", "shop")
         endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1e9) SELECT count(*) FROM n"
         join = thread(self.run_for, "v1", engine, endless)
-        until(lambda: self.stopd.stats().leased == 1)
+        until(lambda: self.stop_client.stats().leased == 1)
         self.stage.stop("v1")
         self.assertIsInstance(join(), Terminated)
         short = Controller(Class("search", run_min=0.1, run_max=0.1))

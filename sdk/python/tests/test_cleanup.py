@@ -85,7 +85,7 @@ class Control(Case):
         self.assertLess(time.monotonic() - start, PATIENCE, "in no more than one way")
 
     def test_it_runs_although_its_request_is_over_and_nothing_is_said(self):
-        connection = leased(Connection(), self.stopd, "shop")
+        connection = leased(Connection(), self.stop_client, "shop")
         cursor = connection.cursor()
         cursor.execute("BEGIN")
         self.assertEqual(self.daemon.lines(), [])
@@ -101,7 +101,7 @@ class Control(Case):
         self.assertEqual((len(connection.ran), self.daemon.lines()), (5, []))
 
     def test_it_waits_for_the_release_of_what_runs_on_its_connection(self):
-        connection = leased(Connection(), self.stopd, "shop")
+        connection = leased(Connection(), self.stop_client, "shop")
         runs, ends = threading.Event(), threading.Event()
 
         def run(text):
@@ -129,7 +129,7 @@ class Control(Case):
         self.assertEqual(connection.ran, expected)
 
     def test_what_runs_unleased_works_for_no_request(self):
-        connection = leased(Connection(), self.stopd, "shop")
+        connection = leased(Connection(), self.stop_client, "shop")
         self.token.leave()
         with unleased():
             connection.cursor().execute("SELECT pg_advisory_unlock(1)")
@@ -138,7 +138,7 @@ class Control(Case):
         self.assertEqual((connection.ran, self.daemon.lines()), (["SELECT pg_advisory_unlock(1)"], []))
 
     def test_sqlite_rolls_back_for_a_request_that_is_over(self):
-        connection = sqlite3.connect(":memory:", factory=sqlite_factory(self.stopd), isolation_level=None)
+        connection = sqlite3.connect(":memory:", factory=sqlite_factory(self.stop_client), isolation_level=None)
         connection.execute("CREATE TABLE a (b)")
         connection.execute("BEGIN")
         connection.execute("INSERT INTO a VALUES (1)")
@@ -153,7 +153,7 @@ class Control(Case):
 class Turns(Case):
     def test_an_interrupt_hits_nobody_who_shares_a_connection_of_sqlite(self):
         path = os.path.join(self.daemon.folder, "db")
-        connection = sqlite3.connect(path, factory=sqlite_factory(self.stopd), check_same_thread=False)
+        connection = sqlite3.connect(path, factory=sqlite_factory(self.stop_client), check_same_thread=False)
         begins, ends = threading.Event(), []
 
         def answer(words):
@@ -191,14 +191,14 @@ class Turns(Case):
 
 class AsyncTurns(AsyncCase):
     async def test_a_cursor_that_executes_within_executemany_has_its_turn_already(self):
-        connection = leased(AsyncConnection(), self.stopd, "shop")
+        connection = leased(AsyncConnection(), self.stop_client, "shop")
         many = connection.cursor().executemany(["a", "b"])
         await asyncio.wait_for(asyncio.gather(many, connection.cursor().execute("c")), PATIENCE)
         self.assertEqual(connection.ran, ["a", "b", "c"])
         self.assertEqual(self.daemon.lines(), [LEASE, RELEASE] * 2)
 
     async def test_control_runs_although_its_request_is_over(self):
-        connection = leased(AsyncConnection(), self.stopd, "shop")
+        connection = leased(AsyncConnection(), self.stop_client, "shop")
         self.token.leave()
         with self.assertRaises(Terminated):
             await connection.cursor().execute("SELECT 1")

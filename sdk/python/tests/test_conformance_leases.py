@@ -22,8 +22,8 @@ class Transcript(Steps):
         if not vector.get("daemon", True):
             self.daemon.die()
         # The default, if the daemon does not answer; else longer than anything takes.
-        self.stopd = StopClient(self.daemon.path, patience=0.1 if None in self.answers.values() else PATIENCE)
-        case.addCleanup(self.stopd.close)
+        self.stop_client = StopClient(self.daemon.path, patience=0.1 if None in self.answers.values() else PATIENCE)
+        case.addCleanup(self.stop_client.close)
         # By name: a query and the connections that it has closed. Those that are not released yet.
         self.queries, self.began = {}, []
         self.heard, self.checked = [], 0
@@ -44,7 +44,7 @@ class Transcript(Steps):
     def lease(self, name, token, connection, outcome):
         closed = []
         was = _current.set(None if token is None else self.tokens[token][0])
-        query = Query(self.stopd, "shop", lambda: connection, lambda: closed.append(connection))
+        query = Query(self.stop_client, "shop", lambda: connection, lambda: closed.append(connection))
         _current.reset(was)
         self.queries[name] = query, closed
         before = time.time()
@@ -81,10 +81,11 @@ class Transcript(Steps):
 
     def stats(self, expected):
         """Wait for these counts: 0 for one that is not named, and any for None."""
-        self.case.assertLessEqual(expected.keys(), vars(self.stopd.stats()).keys(), "a count is not known")
+        self.case.assertLessEqual(expected.keys(), vars(self.stop_client.stats()).keys(), "a count is not known")
 
         def are():
-            return {name: count for name, count in vars(self.stopd.stats()).items() if expected.get(name, 0) is not None}
+            counts = vars(self.stop_client.stats())
+            return {name: count for name, count in counts.items() if expected.get(name, 0) is not None}
 
         wanted = {name: expected.get(name, 0) for name in are()}
         self.case.until(lambda: are() == wanted, are)

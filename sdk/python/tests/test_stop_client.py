@@ -30,14 +30,14 @@ class Case(unittest.TestCase):
         self.controller = Controller(Class("search", 1.0, 9.0), clock=self.clock)
         self.daemon = Daemon(self)
         self.watch = Clock()
-        self.stopd = self.talk(PATIENCE)
+        self.stop_client = self.talk(PATIENCE)
         self.closed = []
         self.token = self.begin()
 
     def talk(self, patience=0.1):
-        stopd = StopClient(self.daemon.path, clock=self.watch, patience=patience)
-        self.addCleanup(stopd.close)
-        return stopd
+        stop_client = StopClient(self.daemon.path, clock=self.watch, patience=patience)
+        self.addCleanup(stop_client.close)
+        return stop_client
 
     def begin(self, request="r1", **settings):
         """Begin a request that this thread works for from now on.
@@ -51,7 +51,7 @@ class Case(unittest.TestCase):
         return token
 
     def query(self, number=4711):
-        return Query(self.stopd, "shop", lambda: number, lambda: self.closed.append(number))
+        return Query(self.stop_client, "shop", lambda: number, lambda: self.closed.append(number))
 
     def answers(self, **answers):
         self.daemon.answer = lambda words: answers.get(words.split()[0].lower(), OK)
@@ -76,7 +76,7 @@ class Leases(Case):
             with self.assertRaises(Terminated), self.query():
                 self.fail("it began")
             self.assertEqual(self.daemon.lines(), [LEASE], "it is known from then on, and need not be told")
-        self.assertEqual((self.stopd.stats().stopped, self.closed), (6, []))
+        self.assertEqual((self.stop_client.stats().stopped, self.closed), (6, []))
 
     def test_who_is_not_to_be_ended_any_more_runs_although_he_is_stopped(self):
         def answer(words):
@@ -117,7 +117,7 @@ class Leases(Case):
         def closed():
             raise ValueError
 
-        with Query(self.stopd, "shop", closed, self.fail):
+        with Query(self.stop_client, "shop", closed, self.fail):
             pass
         self.assertEqual(self.daemon.lines(), [])
 
@@ -128,7 +128,7 @@ class Without(Case):
         with self.assertRaises(Cancelled), self.query():
             raise Cancelled
         self.token.leave()
-        self.assertEqual((self.closed, self.stopd.stats().unreachable), ([], 1))
+        self.assertEqual((self.closed, self.stop_client.stats().unreachable), ([], 1))
 
 
     def test_it_is_looked_for_again_after_two_hundred_milliseconds(self):
@@ -148,7 +148,7 @@ class Without(Case):
     def test_a_daemon_that_dies_within_a_lease_closes_the_connection(self):
         with self.query():
             self.daemon.die()
-            self.until(lambda: self.stopd.conversation() is None)
+            self.until(lambda: self.stop_client.conversation() is None)
         self.assertEqual(self.closed, [4711])
         again = Daemon(self, self.daemon.path)
         self.watch.go(1)
@@ -158,18 +158,18 @@ class Without(Case):
 
     def test_a_lease_of_a_conversation_that_is_over_closes_the_connection_although_there_is_another(self):
         with self.query():
-            self.stopd.close()
+            self.stop_client.close()
             self.watch.go(1)
             with self.query(4712):
                 pass
         self.assertEqual(self.closed, [4711])
 
     def test_a_lease_that_is_not_answered_is_none_and_its_connection_is_closed(self):
-        self.stopd = self.talk()
+        self.stop_client = self.talk()
         self.answers(lease=None)
         with self.query():
             self.assertEqual(self.closed, [])
-        self.assertEqual((self.closed, self.stopd.stats().unreachable), ([4711], 1))
+        self.assertEqual((self.closed, self.stop_client.stats().unreachable), ([4711], 1))
         with self.query():
             pass
         self.assertEqual(self.daemon.lines(), [LEASE], "nobody waits again at once")
@@ -180,7 +180,7 @@ class Without(Case):
                 self.watch.go(1)
                 self.answers(lease=answer)
                 with self.query():
-                    self.until(lambda: self.stopd._conversation.is_over)
+                    self.until(lambda: self.stop_client._conversation.is_over)
                 self.assertEqual(self.closed.pop(), 4711)
 
     def test_an_answer_that_comes_when_nobody_waits_any_more_says_nothing(self):
@@ -208,7 +208,7 @@ class Without(Case):
         with self.query():
             pass
         answering.join()
-        self.assertEqual((self.closed, self.stopd.stats().leased), ([], 2))
+        self.assertEqual((self.closed, self.stop_client.stats().leased), ([], 2))
 
     def test_a_hundred_conversations_leave_no_socket_and_no_thread_behind(self):
         def open_files():
@@ -219,7 +219,7 @@ class Without(Case):
         threads = threading.active_count()
         before = open_files()
         for _ in range(100):
-            self.stopd.close()
+            self.stop_client.close()
             self.watch.go(1)
             with self.query():
                 pass
@@ -284,7 +284,7 @@ class Many(Case):
             thread.start()
         for thread in threads:
             thread.join()
-        self.assertEqual((failed, self.closed, self.stopd.stats().leased), ([], [], 1500))
+        self.assertEqual((failed, self.closed, self.stop_client.stats().leased), ([], [], 1500))
         self.assertEqual(len(self.daemon.clients), 1)
 
     def test_a_child_of_fork_has_a_conversation_of_its_own(self):
@@ -294,12 +294,12 @@ class Many(Case):
                 # The child may inherit held locks: run only the query, then exit.
                 with self.query(4712):
                     pass
-                os._exit(0 if self.stopd.stats().leased == 2 and not self.closed else 1)
+                os._exit(0 if self.stop_client.stats().leased == 2 and not self.closed else 1)
             self.assertEqual(os.waitpid(child, 0)[1], 0)
         self.assertEqual((self.closed, len(self.daemon.clients)), ([], 2))
         with self.query():
             pass
-        self.assertEqual(self.stopd.stats().leased, 2)
+        self.assertEqual(self.stop_client.stats().leased, 2)
 
     def test_what_was_leased_in_the_parent_is_closed_in_the_child(self):
         query = self.query()
@@ -325,7 +325,7 @@ class Own(Case):
 
     def test_a_query_of_sqlite_is_interrupted(self):
         path = os.path.join(self.daemon.folder, "db")
-        connection = sqlite3.connect(path, factory=bywash.sqlite_factory(self.stopd), check_same_thread=False)
+        connection = sqlite3.connect(path, factory=bywash.sqlite_factory(self.stop_client), check_same_thread=False)
         telling = threading.Thread(target=self.tell)
         telling.start()
         with self.assertRaises(Terminated) as caught:
@@ -340,7 +340,7 @@ class Own(Case):
 
     def test_one_that_begins_after_it_was_told_is_interrupted_as_well(self):
         connection = sqlite3.connect(":memory:", check_same_thread=False)
-        query = OwnQuery(self.stopd, connection.interrupt)
+        query = OwnQuery(self.stop_client, connection.interrupt)
         with self.assertRaises(Terminated), query:
             self.tell()
             self.until(lambda: query._told_why)
@@ -349,9 +349,9 @@ class Own(Case):
 
     def test_what_comes_late_interrupts_nobody(self):
         interrupted = threading.Event()
-        with OwnQuery(self.stopd, interrupted.set):
+        with OwnQuery(self.stop_client, interrupted.set):
             number = self.daemon.next().split()[3]
-        with OwnQuery(self.stopd, interrupted.set):
+        with OwnQuery(self.stop_client, interrupted.set):
             self.daemon.say(f"0 STOPPED r1 client_left {number}\n")
             with self.query():
                 # The daemon answers this lease after the stop.
@@ -359,11 +359,11 @@ class Own(Case):
         self.assertFalse(interrupted.is_set())
 
     def test_a_connection_of_ones_own_is_kept_whatever_the_daemon_says(self):
-        self.stopd = self.talk()
+        self.stop_client = self.talk()
         self.answers(release=None)
-        with OwnQuery(self.stopd, self.fail):
+        with OwnQuery(self.stop_client, self.fail):
             pass
-        self.assertEqual(self.stopd.stats().spoiled, 0)
+        self.assertEqual(self.stop_client.stats().spoiled, 0)
 
 
 if __name__ == "__main__":

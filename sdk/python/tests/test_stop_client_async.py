@@ -19,13 +19,13 @@ class Case(unittest.IsolatedAsyncioTestCase):
         self.clock = Clock()
         self.controller = Controller(Class("search", 1.0, 9.0), clock=self.clock)
         self.daemon = Daemon(self)
-        self.stopd = self.talk(PATIENCE)
+        self.stop_client = self.talk(PATIENCE)
         self.closed = []
 
     def talk(self, patience=0.1):
-        stopd = StopClient(self.daemon.path, patience=patience)
-        self.addCleanup(stopd.close)
-        return stopd
+        stop_client = StopClient(self.daemon.path, patience=patience)
+        self.addCleanup(stop_client.close)
+        return stop_client
 
     async def asyncSetUp(self):
         # The debug mode of unittest would complain about the blocked loop.
@@ -38,7 +38,7 @@ class Case(unittest.IsolatedAsyncioTestCase):
         async def close():
             self.closed.append(number)
 
-        return Query(self.stopd, "shop", lambda: number, close)
+        return Query(self.stop_client, "shop", lambda: number, close)
 
     async def next(self):
         return await asyncio.to_thread(self.daemon.next)
@@ -51,7 +51,7 @@ class Coroutines(Case):
         self.assertEqual((self.daemon.lines(), self.closed), ([RELEASE], []))
 
     async def test_a_loop_goes_on_while_the_daemon_says_nothing(self):
-        self.stopd = self.talk()
+        self.stop_client = self.talk()
         self.daemon.answer = lambda words: None
         turns = 0
 
@@ -72,7 +72,7 @@ class Coroutines(Case):
             threading.Timer(0.0, held.set).start()
             return "OK"
 
-        self.stopd = self.talk()
+        self.stop_client = self.talk()
         held = threading.Event()
         self.daemon.answer = answer
         query = self.query()
@@ -83,7 +83,7 @@ class Coroutines(Case):
         threading.Event().wait(0.15)
         await entering
         await query.__aexit__(None, None, None)
-        self.assertEqual((self.closed, self.stopd.stats().leased), ([], 1))
+        self.assertEqual((self.closed, self.stop_client.stats().leased), ([], 1))
 
     async def test_who_is_cancelled_between_his_lease_and_his_query_has_released_it(self):
         told = threading.Event()
@@ -162,7 +162,7 @@ class Requests(Case):
 
     def test_what_is_no_connection_is_refused(self):
         with self.assertRaisesRegex(bywash.SettingError, "NoneType is not a connection of psycopg"):
-            bywash.leased(None, self.stopd, "shop")
+            bywash.leased(None, self.stop_client, "shop")
 
     async def test_a_client_who_leaves_stops_what_his_request_has_leased(self):
         async def app(scope, receive, send):

@@ -38,7 +38,7 @@ class Watched(Case):
 
     def test_somebody_looks_when_the_earliest_may_be_over_and_each_second(self):
         self.work_for(self.controller.begin("search", request="r1"))
-        patience = self.stopd.conversation()._patience_of_poll
+        patience = self.stop_client.conversation()._patience_of_poll
         with self.query(1):
             self.assertLessEqual(patience(), 1000)
             self.work_for(self.short.begin("search", request="r2"))
@@ -52,7 +52,7 @@ class Watched(Case):
         token = self.work_for(self.controller.begin("search", request="r1"))
         with self.query():
             pass
-        conversation = self.stopd.conversation()
+        conversation = self.stop_client.conversation()
         self.assertEqual(conversation._held, {})
         self.clock.go(9)
         conversation._look()

@@ -32,13 +32,13 @@ impl Service<Request<Incoming>> for App {
 
     fn call(&mut self, request: Request<Incoming>) -> Self::Future {
         let token = request.extensions().get::<Token>().expect("the layer has made it").clone();
-        let (path, stopd) = (request.uri().path().to_owned(), self.0.clone());
+        let (path, stop_client) = (request.uri().path().to_owned(), self.0.clone());
         Box::pin(async move {
             let body = match path.as_str() {
                 "/name" => token.request().map(ToString::to_string).unwrap_or_default(),
                 "/left" => token.left().unwrap_or_default().as_millis().to_string(),
                 "/outgoing" => json(&token.outgoing()),
-                "/query" => query(&token, &stopd).await,
+                "/query" => query(&token, &stop_client).await,
                 _ => pending().await,
             };
             Ok(Response::new(Full::from(body)))
@@ -47,9 +47,9 @@ impl Service<Request<Incoming>> for App {
 }
 
 /// Leases a connection, and works with it until the request is over.
-async fn query(token: &Token, stopd: &StopClient) -> String {
+async fn query(token: &Token, stop_client: &StopClient) -> String {
     let shop: DatabaseName = "shop".parse().expect("these are letters");
-    match stopd.lease(token, &shop, 7, (), |()| {}).await {
+    match stop_client.lease(token, &shop, 7, (), |()| {}).await {
         Ok(_leased) => pending().await,
         Err(LeaseError::Stopped(over)) => format!("stopped {}", over.reason.name()),
         Err(LeaseError::Taken) => "taken".to_owned(),

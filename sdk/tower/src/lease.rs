@@ -65,7 +65,7 @@ enum Stage {
 
 /// A lease that the SDK has requested from the daemon or will request.
 struct Lease {
-    stopd: StopClient,
+    stop_client: StopClient,
     talk: Conversation,
     request: RequestId,
     database: DatabaseName,
@@ -108,9 +108,9 @@ impl StopClient {
     }
 
     fn counted<C>(&self, close: impl FnOnce(C) + Send + 'static) -> Box<dyn FnOnce(C) + Send> {
-        let stopd = self.clone();
+        let stop_client = self.clone();
         Box::new(move |connection| {
-            stopd.count(|stats| &mut stats.closed);
+            stop_client.count(|stats| &mut stats.closed);
             close(connection);
         })
     }
@@ -147,8 +147,8 @@ impl StopClient {
             self.count(|stats| &mut stats.unreachable);
             return token.checkpoint().map(|()| None);
         };
-        let (stopd, is_answered) = (self.clone(), false);
-        let lease = Lease { stopd, talk, request, database, number, is_answered };
+        let (stop_client, is_answered) = (self.clone(), false);
+        let lease = Lease { stop_client, talk, request, database, number, is_answered };
         Ok(token.leases(self)?.then_some(lease))
     }
 }
@@ -174,27 +174,27 @@ impl Lease {
         token: &Token,
         answer: &Result<Answer, Silence>,
     ) -> Result<bool, LeaseError> {
-        let stopd = self.stopd.clone();
+        let stop_client = self.stop_client.clone();
         match answer {
             Ok(Answer::Done) => {
                 self.is_answered = true;
-                stopd.count(|stats| &mut stats.leased);
+                stop_client.count(|stats| &mut stats.leased);
                 Ok(true)
             }
             Ok(Answer::Stopped(reason)) => {
-                stopd.count(|stats| &mut stats.stopped);
+                stop_client.count(|stats| &mut stats.stopped);
                 Err(token.over(Reason::of_line(*reason)).into())
             }
             Ok(Answer::Refused(Refusal::Taken, _)) => {
-                stopd.count(|stats| &mut stats.taken);
+                stop_client.count(|stats| &mut stats.taken);
                 Err(LeaseError::Taken)
             }
             Ok(Answer::Refused(..) | Answer::Cancelled { .. } | Answer::StopWork { .. }) => {
-                stopd.count(|stats| &mut stats.refused);
+                stop_client.count(|stats| &mut stats.refused);
                 Ok(false)
             }
             Err(silence) => {
-                stopd.count(|stats| &mut stats.unreachable);
+                stop_client.count(|stats| &mut stats.unreachable);
                 // The daemon may have read an unanswered lease, so a cancellation may be under way.
                 Ok(*silence == Silence::Unanswered)
             }
@@ -238,7 +238,7 @@ impl<C: Send + 'static> Leased<C> {
     async fn end_if_over(&mut self) -> Result<(), LeaseError> {
         let Some(over) = self.token.terminated() else { return Ok(()) };
         if let Stage::Held(lease) = std::mem::replace(&mut self.stage, Stage::Doubtful) {
-            lease.stopd.count(|stats| &mut stats.stopped);
+            lease.stop_client.count(|stats| &mut stats.stopped);
             if lease.end().await {
                 self.stage = Stage::Free;
             }

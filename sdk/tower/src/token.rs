@@ -299,17 +299,17 @@ impl Token {
     }
 
     /// Returns whether connections of the request may be leased, which is not so if nothing ends it
-    /// any more. If so, `stopd` will be notified when the request is over.
+    /// any more. If so, `stop_client` will be notified when the request is over.
     #[cfg(feature = "stop-client")]
-    pub(crate) fn leases(&self, stopd: &StopClient) -> Result<bool, Terminated> {
+    pub(crate) fn leases(&self, stop_client: &StopClient) -> Result<bool, Terminated> {
         self.checkpoint()?;
         // A termination takes this lock as well.
         let state = self.0.state.lock();
         match *state {
             State::Running | State::Settled => {
                 let mut stop_clients = self.0.stop_clients.lock();
-                if !stop_clients.contains(stopd) {
-                    stop_clients.push(stopd.clone());
+                if !stop_clients.contains(stop_client) {
+                    stop_clients.push(stop_client.clone());
                 }
                 Ok(true)
             }
@@ -361,8 +361,8 @@ impl Life {
         self.not_before.store(0, Ordering::Release);
         self.granted.ended(self.start, Some(reason));
         #[cfg(feature = "stop-client")]
-        for stopd in &*self.stop_clients.lock() {
-            stopd.stop(self.brought.request.as_ref(), reason);
+        for stop_client in &*self.stop_clients.lock() {
+            stop_client.stop(self.brought.request.as_ref(), reason);
         }
     }
 }

@@ -12,11 +12,11 @@ import { OUTCOMES } from '../outcome';
 import { Choice, Page, Panel } from '../page';
 import { Problem } from '../problem';
 import { RequestTable } from '../requests/table';
-import { href } from '../route';
 import type { Rows } from '../rows';
 import type { Status } from '../shapes';
 import { use } from '../signal';
 import { WINDOW_TEXT } from '../sums';
+import { href } from '../view';
 import { ModeOf, Tier } from './table';
 
 const DECISIONS = '20';

@@ -4,11 +4,11 @@ import { useDocument } from '../document';
 import { count, duration, number, percent, perSecond } from '../format';
 import { REFUSED } from '../outcome';
 import { Problem } from '../problem';
-import { href } from '../route';
 import { OUTCOME_NAMES } from '../rows';
 import type { ClassStatus, WindowSums } from '../shapes';
 import { type ClassSums, classSums, each, realLength, shareOf, WINDOW_TEXT, type WindowName } from '../sums';
 import { type Column, Table } from '../table';
+import { href } from '../view';
 
 interface Line {
     of: ClassStatus;

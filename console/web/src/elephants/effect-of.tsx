@@ -8,8 +8,8 @@ import { useDocument } from '../document';
 import { count, duration, lasting, moment, percent } from '../format';
 import { gatewayNow } from '../live';
 import { Panel } from '../page';
-import { href } from '../route';
 import type { Answers, Elephant, Rule, Use } from '../shapes';
+import { href } from '../view';
 import { isDisturbed, verdict, type Verdict } from './effect';
 import { gaugeRows } from './gauges';
 

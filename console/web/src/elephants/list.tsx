@@ -2,9 +2,9 @@
 import { gatewayNow } from '../live';
 import { visible } from '../visible';
 import { percent, perSecond } from '../format';
-import { href } from '../route';
 import type { Elephant, Route } from '../shapes';
 import { type Column, Table } from '../table';
+import { href } from '../view';
 import { Interval } from './interval';
 import { amount, intervalText, isCounted, kindOf, names, ofCapacity, stateText, stateWord } from './words';
 

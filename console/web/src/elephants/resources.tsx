@@ -2,8 +2,8 @@
 // click shows which requests use it.
 import { visible } from '../visible';
 import { lasting, percent } from '../format';
-import { href } from '../route';
 import type { Elephants } from '../shapes';
+import { href } from '../view';
 
 export function Resources({ of, shown }: { of: Elephants; shown: string | undefined }) {
     if (of.resources.length === 0)

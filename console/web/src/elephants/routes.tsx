@@ -10,10 +10,10 @@ import { mayNotDecide, token } from '../operator';
 import { Panel } from '../page';
 import { place, replace } from '../place';
 import { Problem } from '../problem';
-import { href } from '../route';
 import type { Route } from '../shapes';
 import { use } from '../signal';
 import { type Column, Table } from '../table';
+import { href } from '../view';
 import { ByOne } from './list';
 
 /**

@@ -8,10 +8,10 @@ import { clock, count, lasting, perSecond } from '../format';
 import { marksOf, saidOf, symbolOf } from '../marks';
 import { OUTCOMES } from '../outcome';
 import { Choice, Panel } from '../page';
-import { href } from '../route';
 import type { Rows } from '../rows';
 import type { Note, Status } from '../shapes';
 import { sums } from '../sums';
+import { href } from '../view';
 
 const MINUTE = 60;
 

@@ -28,7 +28,7 @@ export function Tiles({ status }: { status: Status | undefined }) {
                 unit="/min"
                 window="last 60 s"
                 beside={
-                    first.is === 'revenue' && first.isTransaction
+                    first.is === 'revenue' && first.hasTransactions
                         ? `${count(first.count * per)} transactions /min`
                         : undefined
                 }
@@ -96,24 +96,24 @@ const POINT = 15;
 const FIRST = {
     revenue: {
         name: 'Revenue',
-        means: 'The revenue of answers, by the `revenue` of classes in the configuration, and the number of requests of tier transaction that were answered in time.',
+        means: 'The revenue of answers, as the configuration sets it for each class (`revenue`), and the number of transactions that were answered in time.',
     },
-    transactions: { name: 'Transactions', means: 'Requests of tier transaction that were answered in time.' },
-    answers: { name: 'Served', means: 'Requests that were answered in time. No class has the tier transaction.' },
+    transactions: { name: 'Transactions', means: 'Transactions that were answered in time.' },
+    answers: { name: 'Served', means: 'Requests that were answered in time. No class has the tier `transaction`.' },
 } as const;
 
 function firstOf(status: Status | undefined) {
     const all = rows.classNames();
     const transactions = new Set(status?.classes.filter(one => one.tier === 'transaction').map(one => one.name));
-    const isTransaction = transactions.size > 0;
+    const hasTransactions = transactions.size > 0;
     const hasRevenue = rows.total.column('revenue').some(revenue => revenue > 0);
-    const is: keyof typeof FIRST = hasRevenue ? 'revenue' : isTransaction ? 'transactions' : 'answers';
-    return { is, isTransaction, names: isTransaction ? all.filter(name => transactions.has(name)) : all };
+    const is: keyof typeof FIRST = hasRevenue ? 'revenue' : hasTransactions ? 'transactions' : 'answers';
+    return { is, hasTransactions, names: hasTransactions ? all.filter(name => transactions.has(name)) : all };
 }
 
 function measured(status: Status | undefined) {
     const from = rows.since(MINUTE);
-    const { is, isTransaction, names } = firstOf(status);
+    const { is, hasTransactions, names } = firstOf(status);
     const each = names.map(name => sums(rows, rows.class(name), from));
     const minute = sums(rows, rows.total, from);
     const served = names.map(name => rows.class(name)!.column('served'));
@@ -129,7 +129,7 @@ function measured(status: Status | undefined) {
     const useful = usefulShare(minute);
     return {
         minute,
-        first: { is, isTransaction, count: each.reduce((sum, one) => sum + one.outcomes.served, 0) },
+        first: { is, hasTransactions, count: each.reduce((sum, one) => sum + one.outcomes.served, 0) },
         useful,
         wasted: useful === undefined ? undefined : 1 - useful,
         left: shareOf(minute, ['orphaned']),

@@ -6,10 +6,10 @@ import { useState } from 'preact/hooks';
 import { ModeOf, Tier } from '../classes/table';
 import { lasting, number } from '../format';
 import { mayNotDecide, token } from '../operator';
-import { href } from '../route';
 import type { ClassPolicy, Override, Policy } from '../shapes';
 import { use } from '../signal';
 import { type Column, Table } from '../table';
+import { href } from '../view';
 import { SetClassDialog, UndoDialog } from './dialogs';
 
 type Doing = { set: ClassPolicy } | { undo: Override };

@@ -6,10 +6,10 @@ import { gatewayNow, revisions } from '../live';
 import { subjectOf, symbolOf } from '../marks';
 import { Panel } from '../page';
 import { Problem } from '../problem';
-import { href } from '../route';
 import type { Note } from '../shapes';
 import { use } from '../signal';
 import { type Column, Table } from '../table';
+import { href } from '../view';
 
 const COLUMNS: readonly Column<Note>[] = [
     { id: 'at', head: 'When', isText: true, cell: note => moment(Date.parse(note.at), gatewayNow()) },

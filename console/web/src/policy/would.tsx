@@ -6,11 +6,11 @@ import { axis, seconds } from '../axis';
 import { RANGE_TEXT, type Range, RANGES } from '../course';
 import { count, percent, perSecond } from '../format';
 import { Choice, Panel } from '../page';
-import { href } from '../route';
 import type { Rows } from '../rows';
 import { SHADOW_NAMES } from '../rows';
 import type { Policy } from '../shapes';
 import { sums, WINDOW_TEXT } from '../sums';
+import { href } from '../view';
 import { shadowed, sentences } from './shadow';
 
 interface Properties {

@@ -8,11 +8,11 @@ import { useDocument } from '../document';
 import { bytes, duration, exactly, moment } from '../format';
 import { Page, Panel } from '../page';
 import { Problem } from '../problem';
-import { href } from '../route';
 import type { Explained, Status } from '../shapes';
 import { ReasonOf, words } from '../reason';
 import { OutcomeOf } from './table';
 import { outcomeOf } from '../outcome';
+import { href } from '../view';
 
 export function Life({ name, status }: { name: string; status: Status | undefined }) {
     const { value, problem, reload } = useDocument('/v1/requests/{name}', { filled: { name } });

@@ -3,9 +3,9 @@ import { visible } from '../visible';
 import { duration, exactly } from '../format';
 import { outcomeOf } from '../outcome';
 import { ReasonOf, words } from '../reason';
-import { href } from '../route';
 import type { Request } from '../shapes';
 import { type Column, Table } from '../table';
+import { href } from '../view';
 
 const COLUMNS: readonly Column<Request>[] = [
     { id: 'time', head: 'Ended', isText: true, cell: one => exactly(one.time) },

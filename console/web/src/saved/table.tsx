@@ -1,11 +1,11 @@
 // Work by class, and the requests that were refused, stopped or orphaned.
 import { useMemo } from 'preact/hooks';
 import { count, duration, percent } from '../format';
-import { href } from '../route';
 import type { Rows } from '../rows';
 import type { OutcomeName } from '../shapes';
 import { sums, type Sums, usefulShare } from '../sums';
 import { type Column, Table } from '../table';
+import { href } from '../view';
 import { savedBy, type Saved } from './estimate';
 
 interface Line {

@@ -5,7 +5,7 @@ import { useState } from 'preact/hooks';
 import { number, percent } from '../format';
 import { type Edge, layout, type Node } from './layout';
 import type { ClassLearned } from '../shapes';
-import { href } from '../route';
+import { href } from '../view';
 
 export function Graph({
     classes,

@@ -63,8 +63,8 @@ export function layout(classes: readonly ClassLearned[], isTransaction: (name: s
 export const visitsOf = (of: ClassLearned): number => of.first_visits + of.later_visits;
 
 /**
- * Returns the column of each class: the number of steps from where most sessions begin. Transaction
- * classes come after all others.
+ * Returns the column of each class: the number of steps from where most sessions begin. The classes
+ * of transactions come after all others.
  */
 function columns(known: readonly ClassLearned[], isTransaction: (name: string) => boolean): Map<string, number> {
     const steps = new Map<string, number>();

@@ -6,25 +6,25 @@ import { Filter } from '../filter';
 import { count } from '../format';
 import { Choice, Page, Panel } from '../page';
 import { replace } from '../place';
-import { href } from '../route';
 import type { Seen } from '../shell';
 import { WINDOW_NAMES, windowNamed } from '../sums';
+import { href } from '../view';
 
-export function Classes({ route, status }: Seen) {
-    if (route.of !== undefined)
-        return <ClassDetail key={route.of} name={route.of} range={route.query.range} status={status} />;
-    return <All route={route} status={status} />;
+export function Classes({ place, status }: Seen) {
+    if (place.of !== undefined)
+        return <ClassDetail key={place.of} name={place.of} range={place.query.range} status={status} />;
+    return <All place={place} status={status} />;
 }
 
-function All({ route, status }: Pick<Seen, 'route' | 'status'>) {
-    const window = windowNamed(route.query.window);
-    const wanted = route.query.filter ?? '';
+function All({ place, status }: Pick<Seen, 'place' | 'status'>) {
+    const window = windowNamed(place.query.window);
+    const wanted = place.query.filter ?? '';
     const shown =
         status?.classes.filter(one =>
             `${one.name} ${one.tier} ${one.mode}`.toLowerCase().includes(wanted.toLowerCase()),
         ) ?? [];
     const to = (query: { window?: string; filter?: string }): string =>
-        href('classes', undefined, { window: route.query.window, filter: wanted, ...query });
+        href('classes', undefined, { window: place.query.window, filter: wanted, ...query });
     return (
         <Page
             question="Which classes are affected, and why?"

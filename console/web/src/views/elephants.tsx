@@ -2,21 +2,21 @@
 // were found, and all routes.
 import { useDocument } from '../document';
 import { Detail } from '../elephants/detail';
-import { Routes } from '../elephants/routes';
 import { List } from '../elephants/list';
+import { Routes } from '../elephants/routes';
 import { UseOf } from '../elephants/use-of';
 import { count, lasting } from '../format';
 import { revisions } from '../live';
 import { Choice, Page, Panel } from '../page';
 import { Problem } from '../problem';
-import { href } from '../route';
 import type { Elephants as Shown } from '../shapes';
 import type { Seen } from '../shell';
 import { use } from '../signal';
 import { Resources } from '../elephants/resources';
+import { href } from '../view';
 
-export function Elephants({ route, elephants }: Seen) {
-    const isRoutes = route.query.tab === 'routes';
+export function Elephants({ place, elephants }: Seen) {
+    const isRoutes = place.query.tab === 'routes';
     const tabs = (
         <Choice
             label="List"
@@ -25,14 +25,14 @@ export function Elephants({ route, elephants }: Seen) {
             to={name => href('elephants', undefined, name === 'All routes' ? { tab: 'routes' } : {})}
         />
     );
-    if (route.of !== undefined) return <Detail key={route.of} number={route.of} others={elephants?.elephants ?? []} />;
+    if (place.of !== undefined) return <Detail key={place.of} number={place.of} others={elephants?.elephants ?? []} />;
     if (isRoutes)
         return (
             <Page question="What should I throttle?" json={['/v1/routes']} tools={tabs}>
                 <Routes />
             </Page>
         );
-    return <All resource={route.query.resource} tabs={tabs} />;
+    return <All resource={place.query.resource} tabs={tabs} />;
 }
 
 function All({ resource, tabs }: { resource: string | undefined; tabs: preact.JSX.Element }) {
@@ -56,9 +56,9 @@ function All({ resource, tabs }: { resource: string | undefined; tabs: preact.JS
                         }
                     >
                         <p class="note">
-                            An elephant is a route that causes much of the load. A rule lets only a few of them run
-                            at once, and other requests go first. Click an elephant to see what a rule would do. No rule
-                            begins without an operator&rsquo;s approval, unless <code>elephants.act</code> is{' '}
+                            An elephant is a route that causes much of the load. A rule lets only a few of its requests
+                            run at once, and other requests go first. Click an elephant to see what a rule would do. No
+                            rule begins without an operator&rsquo;s approval, unless <code>elephants.act</code> is{' '}
                             <code>auto</code>.
                         </p>
                         <List elephants={value.elephants} seen={value.seen_s} isLooking={value.resources.length > 0} />

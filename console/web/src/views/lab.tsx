@@ -9,29 +9,29 @@ import { Beside } from '../lab/beside';
 import { readResult, readText, type Result } from '../lab/result';
 import { Page, Panel } from '../page';
 import { Problem } from '../problem';
-import { href } from '../route';
 import type { LabResults } from '../shapes';
 import type { Seen } from '../shell';
 import { type Column, Table } from '../table';
+import { href } from '../view';
 
 type Listed = LabResults['results'][number];
 const address = (name: string): string => `/v1/lab/${encodeURIComponent(name)}`;
 
-export function Lab({ route }: Seen) {
+export function Lab({ place }: Seen) {
     const list = useDocument('/v1/lab', { every: 60_000 });
     const [opened, setOpened] = useState<{ name: string; result: Result | string }>();
-    const first = useResult(route.of);
-    const second = useResult(route.query.with);
+    const first = useResult(place.of);
+    const second = useResult(place.query.with);
     const shown =
-        route.of === undefined
+        place.of === undefined
             ? opened
             : first.result !== undefined
-              ? { name: route.of, result: first.result }
+              ? { name: place.of, result: first.result }
               : undefined;
     const beside =
-        route.query.with !== undefined && second.result !== undefined
-            ? { name: route.query.with, result: second.result }
-            : route.of !== undefined
+        place.query.with !== undefined && second.result !== undefined
+            ? { name: place.query.with, result: second.result }
+            : place.of !== undefined
               ? opened
               : undefined;
     return (
@@ -39,14 +39,14 @@ export function Lab({ route }: Seen) {
             question="What did the laboratory measure?"
             json={[
                 '/v1/lab',
-                ...(route.of ? [address(route.of)] : []),
-                ...(route.query.with ? [address(route.query.with)] : []),
+                ...(place.of ? [address(place.of)] : []),
+                ...(place.query.with ? [address(place.query.with)] : []),
             ]}
             tools={<Open onOpened={setOpened} />}
         >
             <Problem of={list.problem ?? first.problem ?? second.problem} again={() => void list.reload()} />
             <Panel title="Results">
-                {list.value && <Listing of={list.value} at={route.of} beside={route.query.with} />}
+                {list.value && <Listing of={list.value} at={place.of} beside={place.query.with} />}
             </Panel>
             {shown && <Shown {...shown} />}
             {shown && beside && typeof shown.result !== 'string' && typeof beside.result !== 'string' && (

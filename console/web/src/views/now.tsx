@@ -9,7 +9,7 @@ import { Page } from '../page';
 import type { Seen } from '../shell';
 import { use } from '../signal';
 
-export function Now({ status, elephants, route }: Seen) {
+export function Now({ status, elephants, place }: Seen) {
     const changed = use(revisions);
     const audit = useDocument('/v1/audit', { query: { limit: '100' }, revision: changed?.audit });
     return (
@@ -19,7 +19,7 @@ export function Now({ status, elephants, route }: Seen) {
         >
             <Tiles status={status} />
             <AttentionList status={status} elephants={elephants} />
-            <Strip range={route.query.range} notes={audit.value?.notes ?? []} status={status} />
+            <Strip range={place.query.range} notes={audit.value?.notes ?? []} status={status} />
         </Page>
     );
 }

@@ -16,10 +16,10 @@ import type { Seen } from '../shell';
 import { use } from '../signal';
 import { rangeNamed } from '../course';
 
-export function Policy({ route }: Seen) {
+export function Policy({ place }: Seen) {
     const changed = use(revisions);
     const { value, problem, reload } = useDocument('/v1/policy', { revision: changed?.policy, every: 30_000 });
-    const range = rangeNamed(route.query.range);
+    const range = rangeNamed(place.query.range);
     const course = useCourse(range);
     return (
         <Page

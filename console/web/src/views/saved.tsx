@@ -6,7 +6,6 @@ import { useDocument } from '../document';
 import { count, duration, percent } from '../format';
 import { revisions } from '../live';
 import { Choice, Page, Panel } from '../page';
-import { href } from '../route';
 import { SavedTable } from '../saved/table';
 import { savedByAll } from '../saved/estimate';
 import { Terminations } from '../saved/terminations';
@@ -15,9 +14,10 @@ import type { Seen } from '../shell';
 import { use } from '../signal';
 import { sums, usefulShare, WINDOW_NAMES, WINDOW_TEXT, windowNamed, WINDOWS } from '../sums';
 import { Tile } from '../tile';
+import { href } from '../view';
 
-export function Saved({ route }: Seen) {
-    const window = windowNamed(route.query.window ?? '15m');
+export function Saved({ place }: Seen) {
+    const window = windowNamed(place.query.window ?? '15m');
     const { rows, version } = useCourse(window === '24h' ? '24h' : '15m');
     const changed = use(revisions);
     const policy = useDocument('/v1/policy', { revision: changed?.policy });

@@ -4,12 +4,12 @@ import { useDocument } from '../document';
 import { count, duration, number, percent } from '../format';
 import { Page, Panel } from '../page';
 import { Problem } from '../problem';
-import { href } from '../route';
 import { Graph } from '../sessions/graph';
 import { visitsOf } from '../sessions/layout';
 import type { ClassLearned, Sessions as Learned } from '../shapes';
 import type { Seen } from '../shell';
 import { type Column, Table } from '../table';
+import { href } from '../view';
 
 const COLUMNS: readonly Column<ClassLearned>[] = [
     {
@@ -94,7 +94,7 @@ export function Sessions({ status }: Seen) {
                         aside={
                             <span class="why">
                                 circle: visits (size) and worth (number) · arrow: probability of the next class, from 3
-                                % · ring: tier transaction
+                                % · ring: transactions
                             </span>
                         }
                     >

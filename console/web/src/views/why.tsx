@@ -10,20 +10,20 @@ import { Problem } from '../problem';
 import { REASONS, reasonText } from '../reason';
 import { Life } from '../requests/life';
 import { RequestTable } from '../requests/table';
-import { href, type Route } from '../route';
 import type { Status } from '../shapes';
 import type { Seen } from '../shell';
+import { href, type Place } from '../view';
 import { visible } from '../visible';
 
 const FOLLOWS = 2000;
 const FILTERS = ['outcome', 'class', 'reason', 'rule', 'client'] as const;
 
-export function Why({ route, status }: Seen) {
-    if (route.of !== undefined) return <Life key={route.of} name={route.of} status={status} />;
-    return <Last route={route} status={status} />;
+export function Why({ place, status }: Seen) {
+    if (place.of !== undefined) return <Life key={place.of} name={place.of} status={status} />;
+    return <Last place={place} status={status} />;
 }
 
-function Last({ route: { query }, status }: { route: Route; status: Status | undefined }) {
+function Last({ place: { query }, status }: { place: Place; status: Status | undefined }) {
     const isFollowed = query.follow !== 'no';
     const filters = Object.fromEntries(FILTERS.map(name => [name, query[name]]));
     const { value, problem, reload } = useDocument('/v1/requests', {

@@ -12,7 +12,7 @@ use super::elephants::Author;
 const EXAMPLES: &str = "\
 Examples:
   bywash policy show
-  bywash policy enforce search --enforce-percent 10 --for 30m --why 'the first try on real visitors'
+  bywash policy enforce search --percent 10 --for 30m --why 'the first try on real visitors'
   bywash policy enforce search --for 4h --why 'ten percent went well'
   bywash policy undo 3 --why 'enough for today'
   bywash export --write bywash.toml
@@ -57,7 +57,7 @@ pub(crate) struct Enforce {
     pub(crate) class: OfClass,
     /// Percentage of clients to enforce for, picked by address [default: 100]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=100))]
-    pub(crate) enforce_percent: Option<u8>,
+    pub(crate) percent: Option<u8>,
 }
 
 #[derive(Debug, clap::Args)]

@@ -18,7 +18,7 @@ pub(crate) use export::export;
 pub(crate) fn policy(what: &What) -> Result<(), Failure> {
     match what {
         What::Show(args) => show(args),
-        What::Enforce(args) => set(&args.class, Mode::Enforce, args.enforce_percent),
+        What::Enforce(args) => set(&args.class, Mode::Enforce, args.percent),
         What::Observe(args) => set(args, Mode::Observe, None),
         What::Undo(args) => undo(args),
     }

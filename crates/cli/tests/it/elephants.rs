@@ -372,7 +372,7 @@ fn a_route_that_nobody_found_to_be_much_is_asked_for_by_its_name_and_held_back()
 }
 
 #[test]
-fn what_comes_under_a_rule_is_its_elephants_also_where_its_pattern_is_no_kind() {
+fn what_comes_under_a_rule_is_its_elephants_also_where_its_pattern_is_no_route() {
     let more = "[throttle.every]\nmatch = \"/**\"\nwhy = \"so\"\nmode = \"enforce\"\n\
                 [resource.workers]\nread = \"gateway/slots\"\n";
     let site = Site::new(more);

@@ -70,7 +70,7 @@ fn what_is_said_for_a_while_holds_and_is_written_into_the_file() {
     let (upstream, folder) = (Upstream::new(), Folder::new());
     let file = file(&folder, &upstream);
     let gateway = Gateway::start(&["--config", &file]);
-    let enforced = [&["policy", "enforce", "search", "--enforce-percent", "10"], &SO[..]].concat();
+    let enforced = [&["policy", "enforce", "search", "--percent", "10"], &SO[..]].concat();
     let outcome = asks(&gateway, &enforced);
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     for words in ["search", "enforce", "10 %", "observe 100 %  [1]", "ana: the first try"] {
@@ -112,7 +112,7 @@ fn what_cannot_be_said_or_written_is_refused_in_words() {
     assert!(none.err.contains("say why"), "{}", none.err);
     let most = asks(
         &gateway,
-        &[&["policy", "enforce", "search", "--enforce-percent", "101"], &SO[..]].concat(),
+        &[&["policy", "enforce", "search", "--percent", "101"], &SO[..]].concat(),
     );
     assert_eq!(most.code, Some(2));
     let missing = asks(&gateway, &["export", "--write", &folder.path("none.toml")]);

@@ -70,7 +70,7 @@ pub(crate) enum Kind {
 /// A list of policies in the engine's catalogue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Listed {
-    /// Queueing policies: which waiting request gets the next slot.
+    /// Schedulers: which waiting request gets the next slot.
     Schedulers,
     /// Concurrency limits: how many requests run at once.
     Limits,

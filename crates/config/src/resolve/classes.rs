@@ -134,7 +134,7 @@ fn resolve(
 ) -> ClassConfig {
     let values = &draft.values;
     let path = format!("class.{}", shown(&draft.name));
-    let mode = check_percent(&path, values, file.mode, report);
+    let mode = check_enforce_percent(&path, values, file.mode, report);
     let timeouts = timeouts::of_class(&path, values, file.timeouts, report);
     terminate::check_reach(&draft.name, values, timeouts.response, report);
     ClassConfig {
@@ -170,16 +170,15 @@ fn patterns(values: &Values) -> Vec<String> {
 }
 
 /// Returns the mode. Warns of a percentage of clients in a class that enforces nothing.
-fn check_percent(path: &str, values: &Values, mode: Mode, report: &mut Report) -> Mode {
+fn check_enforce_percent(path: &str, values: &Values, mode: Mode, report: &mut Report) -> Mode {
     let mode = values.get(&keys::CLASS_MODE).map_or(mode, Value::word);
-    if let (Mode::Observe, Some((enforce_percent, at))) =
-        (mode, values.given(&keys::ENFORCE_PERCENT))
-        && enforce_percent.whole() < 100
+    if let (Mode::Observe, Some((percent, at))) = (mode, values.given(&keys::ENFORCE_PERCENT))
+        && percent.whole() < 100
     {
-        let message = format!("`{path}.percent` has no effect: the class only observes");
+        let message = format!("`{path}.enforce_percent` has no effect: the class only observes");
         let help =
             "write mode = \"enforce\" in the same table, or remove `enforce_percent`".to_string();
-        report.add(Finding::new(&code::PERCENT_OBSERVED, at, message).help(help));
+        report.add(Finding::new(&code::ENFORCE_PERCENT_OBSERVED, at, message).help(help));
     }
     mode
 }

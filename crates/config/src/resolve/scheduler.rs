@@ -1,4 +1,4 @@
-//! `[scheduler]`: the queueing discipline and its parameters from the engine's catalogue.
+//! `[scheduler]`: the scheduling policy and its parameters from the engine's catalogue.
 
 use bywash_engine::catalog::{POLICIES, Schedulers, Settings, Value};
 use bywash_units::{Share, Utility};

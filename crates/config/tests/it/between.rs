@@ -294,7 +294,7 @@ fn a_total_may_cut_short_what_others_say_and_not_what_stands_beside_it() {
 }
 
 #[test]
-fn nothing_is_learned_of_worth_where_nothing_is_earned() {
+fn nothing_is_learned_of_worth_where_no_class_has_revenue() {
     let with_class = |policy: &str, line: &str| {
         beside(&format!(
             "[scheduler]\npolicy = \"{policy}\"\n[class.a]\nmatch = [\"GET /\"]\n{line}"
@@ -374,9 +374,9 @@ fn a_class_that_observes_does_not_see_json_in_compressed_answers() {
 }
 
 #[test]
-fn conditions_of_success_have_an_effect_where_a_success_earns_or_proves_something() {
-    let of = |class: &str, after: &str| {
-        let pay = format!("match = ['POST /b'], tier = 'transaction', {after}");
+fn conditions_of_success_have_an_effect_where_a_success_has_revenue_or_proves_something() {
+    let of = |class: &str, requires: &str| {
+        let pay = format!("match = ['POST /b'], tier = 'transaction', {requires}");
         let text = format!(
             "version = 1\nupstream.server = 'http://127.0.0.1:1'\n\
              class.a = {{ match = ['POST /a'], success = ['status 302'], {class} }}\n\

@@ -272,8 +272,8 @@ fn an_admin_address_that_others_reach_is_refused() {
 
 #[test]
 fn a_warning_does_not_prevent_the_start() {
-    let text = "[class.look]\nmatch = [\"GET /\"]\nrequires = \
-                [\"other\"]\n[queue]\nbody_buffer_total = 1\n";
+    let text = "[class.look]\nmatch = [\"GET /\"]\nrequires = [\"other\"]\n\
+                [queue]\nbody_buffer_total = 1\n";
     let text = format!("version = 1\n[upstream]\nserver = \"http://a\"\n{text}");
     let (config, warnings) = Config::parse(&text, "f").unwrap();
     assert_eq!(config.classes.len(), 2);

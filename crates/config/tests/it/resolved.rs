@@ -84,7 +84,7 @@ fn the_policy_gets_its_parameters() {
 }
 
 #[test]
-fn a_limit_is_a_policy_like_the_order_or_just_a_number() {
+fn a_limit_is_a_policy_like_the_scheduler_or_just_a_number() {
     let limit = |lines: &str| {
         let text = format!("version = 1\nupstream.server = \"http://[::1]\"\n{lines}");
         let config = right(&text);
@@ -249,7 +249,7 @@ fn the_reference_names_keys_parameters_and_codes() {
 }
 
 #[test]
-fn a_class_that_is_safe_to_stop_grants_what_it_says_or_a_second_to_a_minute() {
+fn a_class_that_is_cancellable_grants_what_it_says_or_a_second_to_a_minute() {
     let bounds = |lines: &str| {
         let text = format!(
             "version = 1\nupstream.server = 'http://127.0.0.1:1'\n[class.a]\nmatch = ['GET /a']\n{lines}"

@@ -64,10 +64,10 @@ struct Node {
     sets: Choices<RoutingValues>,
 }
 
-/// The values that may route, by parameter.
+/// The values that may select a route, by parameter.
 type RoutingValues = BTreeMap<Box<str>, Values>;
 
-/// The values of one parameter that may route.
+/// The values of one parameter that may select a route.
 #[derive(Clone, Debug, Default)]
 struct Values {
     all: Choices<()>,

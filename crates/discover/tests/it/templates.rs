@@ -280,7 +280,7 @@ fn a_pattern_that_is_always_tracked_holds_whatever_is_learned_and_the_most_speci
 }
 
 #[test]
-fn methods_that_change_things_are_kinds_of_their_own() {
+fn methods_that_change_things_are_routes_of_their_own() {
     let mut templates = Templates::new(Vec::new());
     let mut asked = |method, target| {
         let (client, address) = (1, 1);

@@ -80,10 +80,10 @@ impl Engine {
         self.fill(now, actions);
         let fixed_values =
             |classes: &[Class]| classes.iter().map(|class| class.fixed_value).collect::<Vec<_>>();
-        let fixed_otherwise = fixed_values(&self.classes) != fixed_values(&classes);
+        let fixed_values_change = fixed_values(&self.classes) != fixed_values(&classes);
         self.any_stops = any_stops(&classes);
         self.classes = classes;
-        if fixed_otherwise || self.learning.is_due_at_once() {
+        if fixed_values_change || self.learning.is_due_at_once() {
             self.learning.publish(now, &self.classes);
         }
         if let Some(scheduler) = scheduler {

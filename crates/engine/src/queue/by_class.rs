@@ -37,10 +37,14 @@ struct Queue {
 impl ByClass {
     /// Creates the FIFO variant: 8Q-AF.
     pub fn always_fifo(settings: &SchedulerSettings, classes: &[Class]) -> Self {
+        let capacity = |tier: Tier| match tier {
+            Tier::Transaction => settings.count("transaction_capacity"),
+            Tier::Browsing => settings.count("browsing_capacity"),
+        };
         let queue = |class: &Class| Queue {
             tier: class.tier,
             utility: class.utility,
-            places: class.queue.unwrap_or_else(|| settings.count(class.tier.name())),
+            places: class.queue.unwrap_or_else(|| capacity(class.tier)),
         };
         Self { queues: classes.iter().map(queue).collect(), cpu: None }
     }

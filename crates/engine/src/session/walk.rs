@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_that_succeeds_at_the_second_attempt_earns_once() {
+    fn an_order_that_succeeds_at_the_second_attempt_brings_revenue_once() {
         let mut walk = Walk::UNKNOWN;
         walk.steps(page(MAIN, CART));
         let attempt = |brings_revenue| {

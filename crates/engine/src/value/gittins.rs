@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn in_the_seeds_shop_going_on_is_worth_more_than_beginning() {
+    fn in_the_papers_shop_going_on_is_worth_more_than_beginning() {
         let index = paper_1().indices();
         let thousandths: Vec<f64> =
             index.iter().map(|index| libm::round(index * 1e4) / 10.0).collect();

@@ -306,10 +306,10 @@ impl Graph {
         let mut chain = Chain::new(2 * self.classes);
         for state in 0..2 * self.classes {
             let class = ClassId((state % self.classes) as u8);
-            let Visit { fixed, work, completes } = visit(class);
-            let revenue = fixed.unwrap_or_else(|| self.revenue(class));
+            let Visit { fixed_value, work, completes } = visit(class);
+            let revenue = fixed_value.unwrap_or_else(|| self.revenue(class));
             chain.visit(state, completes * revenue, work);
-            if fixed.is_none() {
+            if fixed_value.is_none() {
                 let position = Position { class, first: state >= self.classes };
                 for (to, probability) in self.row(position).into_iter().enumerate() {
                     chain.leads(state, to, completes * probability);
@@ -321,8 +321,8 @@ impl Graph {
 
     /// Returns the expected revenue of a session from each class on, if everything that it asks for
     /// is served: h = r + P·h. Later visits come first, then first visits.
-    pub fn utilities(&self, fixed: impl Fn(ClassId) -> Option<f64>) -> Vec<f64> {
-        let visit = |class| Visit { fixed: fixed(class), work: 0.0, completes: 1.0 };
+    pub fn utilities(&self, fixed_value: impl Fn(ClassId) -> Option<f64>) -> Vec<f64> {
+        let visit = |class| Visit { fixed_value: fixed_value(class), work: 0.0, completes: 1.0 };
         self.chain(visit).totals()
     }
 }
@@ -331,7 +331,7 @@ impl Graph {
 #[derive(Clone, Copy, Debug)]
 pub struct Visit {
     /// The configured worth of a visit, if there is one.
-    pub fixed: Option<f64>,
+    pub fixed_value: Option<f64>,
     /// The work of a visit, in seconds of a slot.
     pub work: f64,
     /// The probability that a request is answered in time once it runs.

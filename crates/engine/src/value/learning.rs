@@ -4,10 +4,10 @@
 //! them to be better than one by standing alone. From then on they are *known*. Every
 //! [`Learn::every`], at the next event, counts fade and the index is recomputed. From one
 //! publication to the next no index and no lift changes by more than [`Learn::max_change_per_hour`]
-//! per hour allows. To distort the index, an attacker has to keep paying for hours, visibly. The
-//! bound also holds across a restart and a reload, because the published values are kept with the
-//! counts. A fixed value is neither corrected by its outcome nor bounded, and the first value after
-//! it has ended is not bounded either.
+//! allows. To distort the index, an attacker has to keep paying for hours, visibly. The bound also
+//! holds across a restart and a reload, because the published values are kept with the counts. A
+//! fixed value is neither corrected by its outcome nor bounded. When it is removed from the
+//! configuration, the first learned value is not bounded either.
 
 use alloc::vec::Vec;
 
@@ -202,11 +202,11 @@ impl Learning {
         let mut lift: Vec<f64> =
             (0..Signals::MOST).map(Signals::from_index).map(|s| self.lift.of(s)).collect();
         let fixed: Vec<bool> = classes.iter().map(|class| class.fixed_value.is_some()).collect();
-        let is_held = |state: usize| {
+        let is_bounded = |state: usize| {
             let class = state % classes.len();
             !fixed[class] && !self.fixed.get(class).copied().unwrap_or_default()
         };
-        bound(&mut index, &self.values.index, factor, is_held);
+        bound(&mut index, &self.values.index, factor, is_bounded);
         bound(&mut lift, &self.values.lift, factor, |_| true);
         self.fixed = fixed;
         // Version zero means that nothing is known, so the counter skips it when it wraps around.
@@ -218,7 +218,7 @@ impl Learning {
     /// its tier.
     fn index(&self, classes: &[Class]) -> Vec<f64> {
         let visit = |class: ClassId| Visit {
-            fixed: classes[class.index()].fixed_value.map(Utility::get),
+            fixed_value: classes[class.index()].fixed_value.map(Utility::get),
             work: self.works.seconds(class),
             completes: self.works.completes(class),
         };
@@ -336,11 +336,11 @@ impl Learning {
     }
 }
 
-/// Keeps every value that `is_held` within `factor` of its earlier value. A value that was zero may
-/// become anything.
-fn bound(values: &mut [f64], before: &[f64], factor: f64, is_held: impl Fn(usize) -> bool) {
+/// Keeps every value for which `is_bounded` returns true within `factor` of its earlier value. A
+/// value that was zero may become anything.
+fn bound(values: &mut [f64], before: &[f64], factor: f64, is_bounded: impl Fn(usize) -> bool) {
     for (number, (value, before)) in values.iter_mut().zip(before).enumerate() {
-        if *before > 0.0 && is_held(number) {
+        if *before > 0.0 && is_bounded(number) {
             *value = value.clamp(before / factor, before * factor);
         }
     }
@@ -355,18 +355,18 @@ mod tests {
     const PAGE: ClassId = ClassId(0);
     const BUY: ClassId = ClassId(1);
 
-    fn classes(fixed: Option<f64>) -> [Class; 2] {
-        let class = |tier, fixed: Option<f64>| Class {
+    fn classes(fixed_value: Option<f64>) -> [Class; 2] {
+        let class = |tier, fixed_value: Option<f64>| Class {
             name: String::new(),
             tier,
             utility: Utility::default(),
             revenue: Utility::new(1.0),
-            fixed_value: fixed.map(Utility::new),
+            fixed_value: fixed_value.map(Utility::new),
             stop: None,
             queue: None,
             requires: ClassSet::NONE,
         };
-        [class(Tier::Browsing, fixed), class(Tier::Transaction, None)]
+        [class(Tier::Browsing, fixed_value), class(Tier::Transaction, None)]
     }
 
     /// Counts `many` sessions of which one in ten buys.

@@ -5,7 +5,7 @@ use std::cell::Cell;
 
 use bywash_engine::{
     Action, AddressKey, Class, ClassId, End, Engine, Event, Meter, Reading, Reason, Request,
-    RequestId, SessionKey, Standing, Status,
+    RequestId, SessionKey, Standing, Status, Tier,
 };
 use bywash_units::{Share, Span, Time};
 
@@ -75,7 +75,11 @@ impl Model {
             return (capacity, others.count());
         }
         let Class { tier, queue, .. } = &self.setup.classes[class.index()];
-        let places = queue.map(|places| places as usize).or(self.setup.count(tier.name()));
+        let capacity = match tier {
+            Tier::Transaction => "transaction_capacity",
+            Tier::Browsing => "browsing_capacity",
+        };
+        let places = queue.map(|places| places as usize).or(self.setup.count(capacity));
         let places = places.expect("a policy bounds its queue, or one per class");
         (places, others.filter(|other| other.class == class).count())
     }
@@ -390,7 +394,8 @@ impl Model {
     /// for half of their patience are finally refused.
     fn may_presume_gone(&self, id: RequestId) {
         let waiter = self.waiter(id);
-        let patience = self.setup.span("patience").expect("only our own orders presume anything");
+        let patience =
+            self.setup.span("patience").expect("only ranked schedulers presume anything");
         assert!(self.now.since(waiter.since) > patience / 2, "{id:?} has not waited long");
         assert_ne!(waiter.standing, Standing::Transaction, "{id:?} is worth waiting for");
     }
@@ -531,6 +536,6 @@ fn every_policy_agrees_with_the_model_however_often_it_is_reconfigured() {
 }
 
 #[test]
-fn who_moves_to_an_order_of_the_same_settings_keeps_its_place() {
+fn who_moves_to_a_scheduler_of_the_same_settings_keeps_its_place() {
     for_every_policy_and_reloads(16, 1_500, |case| drop(play_with(case, Between::Moved)));
 }

@@ -34,7 +34,7 @@ fn lost(actions: &[Action]) -> Vec<RequestId> {
 }
 
 #[test]
-fn who_waits_keeps_its_turn_and_its_age_in_the_new_order() {
+fn who_waits_keeps_its_turn_and_its_age_in_the_new_scheduler() {
     for policy in ["single-queue", "always-fifo", "lifo-pri", "session-first"] {
         let mut site = Site::busy("single-queue", &[]);
         let waiting = [0; 3].map(|_| {
@@ -51,7 +51,7 @@ fn who_waits_keeps_its_turn_and_its_age_in_the_new_order() {
 }
 
 #[test]
-fn the_new_order_ranks_those_who_waited_before_it() {
+fn the_new_scheduler_ranks_those_who_waited_before_it() {
     let mut site = Site::busy("single-queue", &[]);
     site.prove(7, &[SHIPPING]);
     let stranger = site.arrive(MAIN);
@@ -173,14 +173,14 @@ fn a_class_does_not_lose_its_index() {
 
 #[test]
 #[should_panic(expected = "a scheduler that knows them")]
-fn a_new_class_does_not_come_to_an_order_that_does_not_know_it() {
+fn a_new_class_does_not_come_to_a_scheduler_that_does_not_know_it() {
     let mut site = Site::busy("session-first", &[]);
     let more: Vec<Class> = classes().into_iter().chain(classes()).collect();
     site.reconfigure(more, None, one_slot());
 }
 
 #[test]
-fn sessions_and_pace_survive_a_new_order() {
+fn sessions_and_pace_survive_a_new_scheduler() {
     let mut site = Site::busy("single-queue", &[]);
     site.prove(7, &[SHIPPING]);
     site.pass(SECOND);
@@ -238,7 +238,7 @@ fn a_path_that_is_configured_otherwise_counts_from_the_next_request() {
 }
 
 #[test]
-fn a_detector_starts_new_with_a_new_order_and_goes_on_without_one() {
+fn a_detector_starts_new_with_a_new_scheduler_and_goes_on_without_one() {
     let mut site = Site::busy("lifo-pri", &[]);
     site.cpu(1.0);
     site.reconfigure(classes(), None, one_slot());
@@ -248,7 +248,7 @@ fn a_detector_starts_new_with_a_new_order_and_goes_on_without_one() {
 }
 
 #[test]
-fn a_backlog_is_overload_at_the_next_look_of_a_new_order() {
+fn a_backlog_is_overload_at_the_next_look_of_a_new_scheduler() {
     let mut site = Site::busy("session-first", &[]);
     let waiting = [0; 3].map(|_| site.arrive(MAIN));
     site.pass(SECOND * 10);
@@ -257,7 +257,7 @@ fn a_backlog_is_overload_at_the_next_look_of_a_new_order() {
 }
 
 #[test]
-fn settings_say_whether_the_order_changes() {
+fn settings_say_whether_the_scheduler_changes() {
     let was = settings("session-first", &[]);
     let changes = |new: &Settings, classes: &[Class]| {
         new.changed_scheduler(classes, &was, &crate::site::classes()).is_some()

@@ -236,7 +236,7 @@ fn with_the_pace_of_before_a_short_queue_is_no_overload_and_a_refusal_says_when(
         site.pass(SECOND);
         site.prove(7, &[MAIN]);
         let out = site.arrive_in(7, MAIN);
-        assert_eq!(site.refusal(out), None, "it pushes one of the others out");
+        assert_eq!(site.refusal(out), None, "it evicts one of the others");
         let newest_goes = site.refusal(waiting[1]) == Some(Reason::Evicted);
         let retry_after = site.log.iter().find_map(|action| match action {
             Action::Shed { retry_after, .. } => Some(*retry_after),

@@ -100,7 +100,7 @@ impl Site {
         actions
     }
 
-    /// Applies a new configuration; without `scheduler` the scheduler stays.
+    /// Applies a new configuration. If `scheduler` is `None`, the present one stays.
     pub(crate) fn reconfigure(
         &mut self,
         classes: Vec<Class>,

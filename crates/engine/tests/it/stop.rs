@@ -440,12 +440,12 @@ fn what_the_other_request_is_worth_counts() {
 fn a_lower_limit_and_another_policy_leave_everything_in_order() {
     let mut site = taught("marginal", Span::from_secs(4));
     let search = site.arrive(SEARCH);
-    let cancellable = site.engine.classes().to_vec();
-    site.reconfigure(cancellable.clone(), None, options("fixed", &[]));
+    let with_bounds = site.engine.classes().to_vec();
+    site.reconfigure(with_bounds.clone(), None, options("fixed", &[]));
     assert_eq!(site.engine.next_timer(), Some(site.now + MOST));
     site.reconfigure(classes(), None, options("fixed", &[]));
     assert_eq!(site.engine.next_timer(), None, "its class says so no longer");
-    site.reconfigure(cancellable, None, options("never", &[]));
+    site.reconfigure(with_bounds, None, options("never", &[]));
     site.pass(MOST * 2);
     assert_eq!(site.stopped(search), None);
     site.leave(search);

@@ -64,15 +64,15 @@ fn no_more_elephants_run_at_once_than_the_rule_says_and_ants_have_the_other_slot
 fn an_elephant_gets_its_floor_share_although_ants_never_stop_waiting() {
     let mut site = site(Rule { wait: SECOND * 1000, ..Rule::max_concurrency(2) });
     (0..8).for_each(|_| _ = site.arrive(MAIN));
-    let held = elephant(&mut site);
+    let throttled = elephant(&mut site);
     let mut given = 0;
-    while why_it_runs(&site, held).is_none() {
+    while why_it_runs(&site, throttled).is_none() {
         site.finish();
         site.arrive(MAIN);
         given += 1;
         assert!(given < 100, "an elephant starves");
     }
-    assert_eq!(why_it_runs(&site, held), Some(Reason::FloorShare));
+    assert_eq!(why_it_runs(&site, throttled), Some(Reason::FloorShare));
     assert!(given > 20, "{given}: a floor share is small");
 }
 
@@ -106,10 +106,10 @@ fn a_request_that_would_wait_too_long_is_refused_at_once_with_retry_after() {
 #[test]
 fn who_has_waited_as_long_as_the_rule_says_is_refused_then() {
     let mut site = site(Rule { wait: SECOND * 5, ..Rule::max_concurrency(1) });
-    let [runs, held] = [(); 2].map(|()| elephant(&mut site));
+    let [runs, throttled] = [(); 2].map(|()| elephant(&mut site));
     assert_eq!(site.engine.next_timer(), Some(site.now + SECOND * 5));
     site.pass(SECOND * 5);
-    assert_eq!((site.refusal(runs), site.refusal(held)), (None, Some(Reason::Throttled)));
+    assert_eq!((site.refusal(runs), site.refusal(throttled)), (None, Some(Reason::Throttled)));
     // No request has started for nine seconds, so the one after the next would have to wait as long
     // again.
     let next = elephant(&mut site);
@@ -213,14 +213,14 @@ fn a_rule_that_is_not_in_force_is_none() {
 fn who_waits_under_a_rule_that_is_undone_stands_in_the_queue_like_everybody() {
     let mut site = site(Rule::max_concurrency(1));
     elephant(&mut site);
-    let held = [(); 7].map(|()| elephant(&mut site));
+    let throttled = [(); 7].map(|()| elephant(&mut site));
     let (_, ants) = (site.arrive(MAIN), site.arrive(MAIN));
     assert!(why_it_runs(&site, ants).is_some());
     set(&mut site, &[]);
     // One slot was free, five requests wait, and there is no room for one: the queue evicts or
     // refuses it.
-    let runs = held.iter().filter(|id| why_it_runs(&site, **id).is_some()).count();
-    let refused = held.iter().filter(|id| site.refusal(**id).is_some()).count();
+    let runs = throttled.iter().filter(|id| why_it_runs(&site, **id).is_some()).count();
+    let refused = throttled.iter().filter(|id| site.refusal(**id).is_some()).count();
     assert_eq!(
         (runs, refused, site.status().waiting, site.status().throttled_waiting),
         (1, 1, 5, 0)

@@ -130,8 +130,8 @@ pub(super) async fn ask(shared: &Shared, caller: &Caller, asked: Ask) -> Answere
     let Some(found) = shared.elephants.watched().named(&pattern, slots) else {
         let name = excerpt(&pattern, 80);
         return Err(Refused::not_found(format!(
-            "no route has the name `{name}`: `/v1/routes` lists them all; the list is \
-             empty while the configuration file has no [resource.NAME]"
+            "no route has the name `{name}`: `/v1/routes` lists them all; the list is empty while \
+             the configuration file has no [resource.NAME]"
         )));
     };
     let mut number = 0;

@@ -429,7 +429,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_has_one_route_and_its_parameter_no_slash() {
+    fn a_path_has_one_endpoint_and_its_parameter_no_slash() {
         let found = |path| {
             endpoint_of(&Method::GET, path).ok().map(|(endpoint, name)| (endpoint.path, name))
         };

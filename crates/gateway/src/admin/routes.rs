@@ -1,5 +1,5 @@
-//! `/v1/routes`, `/v1/use`, `/v1/elephants/NUMBER/evidence` and `.../answers`: the routes of
-//! requests, their use of resources with the evidence for it, and the answers that they got.
+//! `/v1/routes`, `/v1/use`, `/v1/elephants/NUMBER/evidence` and `.../answers`: the routes, their
+//! use of resources with the evidence for it, and the answers that their requests got.
 
 use bywash_api::{Answers, Evidence, Route, RouteUse, Routes, Use};
 use bywash_control::{ANSWERS_WINDOW, Elephant, Entry, Part, Spent, Window};

@@ -274,8 +274,8 @@ impl Plane {
 
     /// Prepares for a response that shares the connection with others, and so has no lane.
     fn shares(&self, answer: &mut Answer) {
-        if answer.held_back().is_some() {
-            self.worker.shared.metrics.held_back(Some(NoLane::Http2));
+        if answer.pacing().is_some() {
+            self.worker.shared.metrics.throttled_answer(Some(NoLane::Http2));
         }
     }
 
@@ -328,7 +328,7 @@ impl Handler for Plane {
 
     fn takes_lane(&self, socket: BorrowedFd<'_>, mark: &mut Mark, answer: &mut Answer) {
         let shared = &self.worker.shared;
-        let Some(paced) = answer.held_back() else {
+        let Some(paced) = answer.pacing() else {
             let _ = shared.elephants.lanes.enter(socket, mark, Lane::Ant);
             return;
         };
@@ -336,7 +336,7 @@ impl Handler for Plane {
         if entered.is_ok() {
             paced.enters_lane();
         }
-        shared.metrics.held_back(entered.err().map(NoLane::Without));
+        shared.metrics.throttled_answer(entered.err().map(NoLane::Without));
     }
 
     fn leaves_by_ending_tls(&self) -> bool {

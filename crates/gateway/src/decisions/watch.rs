@@ -78,7 +78,8 @@ struct Watcher {
     ended: Option<mpsc::Receiver<Arc<request_log::Entry>>>,
     sources: Sources,
     read: Time,
-    asked: Time,
+    /// When findings were last computed.
+    asked: Option<Time>,
 }
 
 impl Watcher {
@@ -87,7 +88,7 @@ impl Watcher {
         shared.elephants.watch(watch_of(&settings, &sources.capacities));
         let counts = !settings.config.elephants.resources.is_empty();
         let ended = counts.then(|| shared.request_log.follow());
-        Self { settings, ended, sources, read: Time::ZERO, asked: Time::ZERO }
+        Self { settings, ended, sources, read: Time::ZERO, asked: None }
     }
 
     /// Takes new settings. Observations of unchanged resources are kept.
@@ -124,8 +125,8 @@ impl Watcher {
         shared.elephants.watched().advance(now);
         end(shared, now);
         overrides::end(shared);
-        if now >= self.asked + ASKED {
-            self.asked = now;
+        if self.asked.is_none_or(|asked| now >= asked + ASKED) {
+            self.asked = Some(now);
             self.ask(shared);
         }
     }

@@ -194,7 +194,7 @@ impl Driver {
     }
 
     /// Puts a new configuration in force, see [`Engine::reconfigure`]. `scheduler` gets the
-    /// engine's present classes and returns a new queueing discipline if it has to change.
+    /// engine's present classes and returns a new scheduler if it has to change.
     pub(crate) fn reconfigure(
         &self,
         classes: Vec<Class>,

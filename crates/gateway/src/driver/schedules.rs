@@ -22,8 +22,8 @@ fn driver(max_wait: Option<Span>) -> Arc<Driver> {
 
 /// Returns the same driver, but every request can be stopped, within these bounds.
 fn driver_that_grants(max_wait: Option<Span>, stop: Option<Bounds>) -> Arc<Driver> {
-    let text = "version = 1\nscheduler.policy = 'always-fifo'\nupstream.server = 'http://127.0.0.1:1'\n\
-                upstream.limit = 1\n";
+    let text = "version = 1\nscheduler.policy = 'always-fifo'\n\
+                upstream.server = 'http://127.0.0.1:1'\nupstream.limit = 1\n";
     let Ok((config, _)) = Config::parse(text, "schedules") else { panic!("a configuration") };
     let classes = config.classes.iter().map(|class| Class { stop, ..class.class.clone() });
     let classes: Vec<_> = classes.collect();

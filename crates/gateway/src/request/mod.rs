@@ -301,15 +301,15 @@ async fn run(
     // request.
     let may_be_slow = !forward.upload.has_ended();
     let departures = departures(&record);
-    let is_cancellable = record.facts().request.cancellable || may_be_slow;
+    let may_be_stopped = record.facts().request.cancellable || may_be_slow;
     let mut unanswered = Unanswered::new(Rc::clone(worker), admission, departures, &record);
     let ended = {
         let Unanswered { admission, at_server, .. } = &mut unanswered;
         let ticket = admission.ticket();
         let slow = ticket.filter(|_| record.is_enforced());
-        let cancellable = ticket.filter(|_| is_cancellable);
+        let if_stopped = ticket.filter(|_| may_be_stopped);
         let forwarding = pin!(forward::forward(worker, &mut record, slow, forward, at_server));
-        wait::until_ended(cancellable, &mut deadline, forwarding).await
+        wait::until_ended(if_stopped, &mut deadline, forwarding).await
     };
     let forwarded = match ended {
         Ok(forwarded) => forwarded,

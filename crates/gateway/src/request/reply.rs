@@ -109,9 +109,9 @@ impl Answer {
     }
 
     /// Returns the pacing of the answer's bytes, if a rule for elephants throttles them.
-    pub(crate) fn held_back(&mut self) -> Option<&mut Paced> {
+    pub(crate) fn pacing(&mut self) -> Option<&mut Paced> {
         match self {
-            Self::Stream(stream) => stream.held_back(),
+            Self::Stream(stream) => stream.pacing(),
             Self::Empty | Self::Local(_) | Self::Later(_) | Self::Tunnel(_) => None,
         }
     }

@@ -23,7 +23,7 @@ fn bearer(token: &str) -> String {
 }
 
 #[test]
-fn every_route_of_the_table_has_its_answer_and_asks_for_a_token_unless_it_is_open() {
+fn every_endpoint_of_the_table_has_its_answer_and_asks_for_a_token_unless_it_is_open() {
     let upstream = Upstream::echo();
     let gateway = Setup::before(&upstream).start();
     let address = gateway.admin();

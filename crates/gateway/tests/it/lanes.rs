@@ -103,7 +103,7 @@ fn lanes(gateway: &Running) -> Value {
     list["lanes"].clone()
 }
 
-fn held(gateway: &Running, lane: &str) -> f64 {
+fn throttled(gateway: &Running, lane: &str) -> f64 {
     gateway.metric(&format!("bywash_throttled_answers_total{{lane=\"{lane}\"}}"))
 }
 
@@ -126,7 +126,7 @@ fn each_answer_on_a_connection_leaves_by_its_own_lane() {
         client.send("GET\r\n\r\n");
         let sent = namespaces.leaves(|| assert_eq!(client.answer().unwrap().status(), Some(400)));
         assert_eq!(sent[1], 0, "{sent:?}");
-        assert_eq!(held(&gateway, "yes"), 3.0);
+        assert_eq!(throttled(&gateway, "yes"), 3.0);
         assert_eq!(gateway.metric("bywash_lanes"), 1.0);
     });
 }
@@ -168,21 +168,21 @@ fn on_http2_answers_keep_the_bucket() {
             assert_eq!(client.get("/small?20000").status, 200);
         });
         assert!(sent[0] >= 40_000 && sent[1] == 0, "{sent:?}");
-        assert_eq!((held(&gateway, "http2"), held(&gateway, "yes")), (1.0, 0.0));
+        assert_eq!((throttled(&gateway, "http2"), throttled(&gateway, "yes")), (1.0, 0.0));
     });
 }
 
 #[test]
-fn a_client_that_no_device_with_lanes_leads_to_is_held_back_by_the_bucket() {
+fn a_client_that_no_device_with_lanes_leads_to_is_throttled_by_the_bucket() {
     let Some(namespaces) = Namespaces::with_lanes() else { return };
     namespaces.here.within(|| {
         let upstream = site();
         let gateway = holding(Setup::before(&upstream)).start();
         // This client has the gateway's own address, so its route is the loopback device.
         asks(&mut gateway.client(), "/big?1000");
-        assert_eq!((held(&gateway, "elsewhere"), held(&gateway, "yes")), (1.0, 0.0));
+        assert_eq!((throttled(&gateway, "elsewhere"), throttled(&gateway, "yes")), (1.0, 0.0));
         asks(&mut namespaces.client(&gateway), "/big?1000");
-        assert_eq!((held(&gateway, "elsewhere"), held(&gateway, "yes")), (1.0, 1.0));
+        assert_eq!((throttled(&gateway, "elsewhere"), throttled(&gateway, "yes")), (1.0, 1.0));
     });
 }
 
@@ -199,7 +199,7 @@ fn when_the_lanes_go_the_bucket_holds_back_and_when_they_come_they_do() {
         assert!(lanes(&gateway)["why"].as_str().unwrap().contains("`bywash shaper`"));
         assert_eq!(gateway.metric("bywash_lanes"), 0.0);
         asks(&mut client, "/big?1000");
-        assert_eq!((held(&gateway, "yes"), held(&gateway, "not_installed")), (1.0, 1.0));
+        assert_eq!((throttled(&gateway, "yes"), throttled(&gateway, "not_installed")), (1.0, 1.0));
         namespaces.install();
         eventually("they are seen", || lanes(&gateway)["in_force"] == true);
         let sent = namespaces.leaves(|| asks(&mut client, &format!("/big?{LONG}")));
@@ -230,7 +230,7 @@ fn an_answer_whose_lane_goes_while_it_is_written_comes_to_its_end() {
 }
 
 #[test]
-fn without_lanes_and_rules_nothing_is_held_and_the_reason_is_known() {
+fn without_lanes_and_rules_nothing_is_throttled_and_the_reason_is_known() {
     let Some(namespaces) = Namespaces::new() else { return };
     namespaces.here.within(|| {
         let upstream = site();
@@ -238,6 +238,6 @@ fn without_lanes_and_rules_nothing_is_held_and_the_reason_is_known() {
         asks(&mut namespaces.client(&gateway), &format!("/big?{LONG}"));
         let list = admin(gateway.admin(), "/v1/elephants").text();
         assert!(list.contains("\"in_force\":false"), "{list}");
-        assert_eq!(held(&gateway, "yes") + held(&gateway, "not_installed"), 0.0);
+        assert_eq!(throttled(&gateway, "yes") + throttled(&gateway, "not_installed"), 0.0);
     });
 }

@@ -38,7 +38,7 @@ fn start(setup: &Setup, learned: Vec<u8>) -> Running {
 }
 
 /// Returns whether a waiting request of a known session is refused when this session pays.
-fn pushes_out(gateway: &Running, calls: &Calls) -> bool {
+fn evicts_a_newcomer(gateway: &Running, calls: &Calls) -> bool {
     let other = "GET / HTTP/1.1\r\nHost: a\r\nCookie: sid=other\r\n\r\n";
     let mut waiter = gateway.sends(other);
     calls.next().answer("");
@@ -64,7 +64,7 @@ fn a_session_keeps_what_it_has_proven() {
     let learned = learned(&upstream, &calls);
     let gateway = start(&shop(&upstream), learned);
     assert_eq!(gateway.count("sessions"), 1);
-    assert!(pushes_out(&gateway, &calls));
+    assert!(evicts_a_newcomer(&gateway, &calls));
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn without_it_nobody_is_remembered() {
     drop(learned(&upstream, &calls));
     let gateway = shop(&upstream).start();
     assert_eq!(gateway.count("sessions"), 0);
-    assert!(!pushes_out(&gateway, &calls));
+    assert!(!evicts_a_newcomer(&gateway, &calls));
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn classes_are_known_by_their_names_and_not_by_their_places() {
     let (upstream, calls) = Upstream::by_hand();
     let learned = learned(&upstream, &calls);
     let moved = shop(&upstream).set("class.aaa", "{ match = ['GET /a'] }");
-    assert!(pushes_out(&start(&moved, learned), &calls));
+    assert!(evicts_a_newcomer(&start(&moved, learned), &calls));
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn a_class_that_is_gone_has_proven_nothing() {
         .unset("class.product")
         .set("class.item", "{ match = ['GET /p/**'] }")
         .set("class.pay", "{ match = ['POST /pay'], tier = 'transaction', requires = ['item'] }");
-    assert!(!pushes_out(&start(&renamed, learned), &calls));
+    assert!(!evicts_a_newcomer(&start(&renamed, learned), &calls));
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn what_it_has_learned_goes_on_from_one_to_the_next() {
     for _ in 0..3 {
         learned = start(&shop(&upstream), learned).gateway().learned();
     }
-    assert!(pushes_out(&start(&shop(&upstream), learned), &calls));
+    assert!(evicts_a_newcomer(&start(&shop(&upstream), learned), &calls));
 }
 
 /// Returns the document of `/v1/sessions`.

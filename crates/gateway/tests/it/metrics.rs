@@ -32,7 +32,7 @@ fn tiers_and_the_bounds_of_the_limit_are_those_of_the_configuration_in_force() {
     let upstream = Upstream::echo();
     let with = |tier: &str, most: &str| {
         Setup::before(&upstream)
-            .set("limit", &format!("{{ policy = 'slope', min = 3, max = {most} }}"))
+            .set("concurrency", &format!("{{ policy = 'slope', min = 3, max = {most} }}"))
             .set("class.pay", &format!("{{ match = ['POST /pay'], tier = '{tier}' }}"))
     };
     let gateway = with("transaction", "50").start();

@@ -157,7 +157,7 @@ fn of_so_many_in_a_hundred_visitors_it_is_always_the_same() {
 }
 
 #[test]
-fn who_is_of_that_part_is_held_back_and_nobody_else_is() {
+fn who_is_of_that_part_is_refused_and_nobody_else_is() {
     let (upstream, calls) = Upstream::by_hand();
     let setup = observing(&upstream)
         .set("class.search", "{ match = ['GET /search'], mode = 'enforce', enforce_percent = 50 }")
@@ -166,7 +166,7 @@ fn who_is_of_that_part_is_held_back_and_nobody_else_is() {
     let gateway = setup.start();
     let mut first = gateway.asks("/search");
     let running = calls.next();
-    let mut held_back = 0;
+    let mut refused = 0;
     for client in 0..24_u8 {
         let client = IpAddr::from([10, 0, 9, client]);
         let mut visitor = gateway.sends(format!(
@@ -187,11 +187,11 @@ fn who_is_of_that_part_is_held_back_and_nobody_else_is() {
         eventually("it has ended", || last()["requests"][0]["client"] == client.to_string());
         let mode = last()["requests"][0]["mode"].clone();
         assert_eq!(mode, if runs { "observe" } else { "enforce" }, "{client}");
-        held_back += u32::from(!runs);
+        refused += u32::from(!runs);
     }
     // Each of 24 clients is enforced with probability one half. All or none has a probability of
     // one in eight million.
-    assert!((1..24).contains(&held_back), "{held_back} of 24");
+    assert!((1..24).contains(&refused), "{refused} of 24");
     running.answer("");
     first.answer().unwrap();
 }

@@ -44,7 +44,7 @@ fn reason(answer: &Message) -> &str {
 }
 
 #[test]
-fn a_transaction_of_a_proven_session_pushes_a_newcomer_out() {
+fn a_transaction_of_a_proven_session_evicts_a_newcomer() {
     let (_upstream, calls, gateway) = shop();
     let mut visitor = gateway.client();
     visit(&calls, &mut visitor, &with_cookie("GET /p/1", "walked"), "");
@@ -112,7 +112,7 @@ fn a_logout_makes_no_session_of_what_it_leaves_in_the_cookie() {
 }
 
 #[test]
-fn a_made_up_cookie_pushes_nobody_out() {
+fn a_made_up_cookie_evicts_nobody() {
     let (_upstream, calls, gateway) = shop();
     let mut visitor = gateway.client();
     visit(&calls, &mut visitor, &with_cookie("GET /p/1", "walked"), "");

@@ -127,8 +127,8 @@ fn a_parameter_a_host_and_a_field_tell_the_class() {
     let gateway = Setup::before(&upstream)
         .set(
             "class.pay",
-            "{ match = ['/index.php?route=checkout/*&...'], hosts = ['shop.test'], tier = \
-             'transaction' }",
+            "{ match = ['/index.php?route=checkout/*&...'], hosts = ['shop.test'], \
+             tier = 'transaction' }",
         )
         .set("class.crawl", "{ match = ['/**'], headers = ['x-kind: crawler'] }")
         .start();

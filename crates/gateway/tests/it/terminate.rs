@@ -82,7 +82,7 @@ fn once_its_answer_has_begun_nothing_is_stopped() {
 }
 
 #[test]
-fn who_is_not_safe_or_only_observed_is_never_stopped() {
+fn who_is_not_cancellable_or_only_observed_is_never_stopped() {
     for observed in [false, true] {
         let (upstream, calls) = Upstream::by_hand();
         let mut setup = before(&upstream);
@@ -132,7 +132,7 @@ fn learns(calls: &Calls, gateway: &Running) {
 }
 
 #[test]
-fn where_one_has_waited_for_long_another_that_promises_less_gives_way() {
+fn where_one_has_waited_for_long_another_that_promises_less_is_preempted() {
     let (_upstream, calls, gateway) = one_at_a_time("scheduler.patience", "'5s'");
     learns(&calls, &gateway);
     let mut long = gateway.asks("/search");
@@ -150,7 +150,7 @@ fn where_one_has_waited_for_long_another_that_promises_less_gives_way() {
 }
 
 #[test]
-fn before_one_is_refused_the_one_that_promises_less_gives_way() {
+fn before_one_is_refused_the_one_that_promises_less_is_preempted() {
     let (_upstream, calls, gateway) = one_at_a_time("scheduler.capacity", "1");
     learns(&calls, &gateway);
     let mut long = gateway.asks("/search");

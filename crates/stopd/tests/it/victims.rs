@@ -186,7 +186,7 @@ fn only_queries_of_the_user_that_the_operator_has_named_are_cancelled() {
 }
 
 #[test]
-fn a_query_that_nobody_leased_is_found_by_the_mark_in_front_of_it_if_the_operator_says_so() {
+fn a_query_that_nobody_leased_is_found_by_the_query_tag_in_front_of_it_if_the_operator_says_so() {
     with_each(|kind| {
         let tagged = |tag: &str| format!("/*{tag}*/ {}", long(kind));
         let trace = "00-1af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";

@@ -15,8 +15,8 @@ import (
 )
 
 // query leases a connection, and works with it until the request is over.
-func query(w http.ResponseWriter, r *http.Request, stopd *bywash.StopClient) {
-	lease, err := stopd.Lease(r.Context(), "shop", 7)
+func query(w http.ResponseWriter, r *http.Request, stopClient *bywash.StopClient) {
+	lease, err := stopClient.Lease(r.Context(), "shop", 7)
 	var over *bywash.Terminated
 	switch {
 	case errors.As(err, &over):
@@ -48,7 +48,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	stopd := bywash.NewStopClient("")
+	stopClient := bywash.NewStopClient("")
 	terminate := controller.MiddlewareBy(func(r *http.Request) string {
 		if r.URL.Path == "/busy" {
 			return "busy"
@@ -65,7 +65,7 @@ func main() {
 		case "/outgoing":
 			_, _ = w.Write(fields(r))
 		case "/query":
-			query(w, r, stopd)
+			query(w, r, stopClient)
 		default:
 			<-r.Context().Done()
 		}

@@ -6,7 +6,7 @@ const { setTimeout: sleep } = require('node:timers/promises')
 const { Controller, Query, StopClient, Taken, Terminated, current, outgoing, terminable } = require('../../../node')
 
 const HOUR = 3_600_000
-const stopd = new StopClient()
+const stopClient = new StopClient()
 const controller = new Controller({ work: { runMin: 1000, runMax: HOUR }, busy: { runMin: 50, runMax: 50 } })
 
 /** Waits until the request is over. */
@@ -15,7 +15,7 @@ const wait = () => sleep(HOUR, null, { signal: current().signal })
 async function query (res) {
   let hasBegun = false
   try {
-    await new Query(stopd, 'shop', () => 7, () => {}).run(() => {
+    await new Query(stopClient, 'shop', () => 7, () => {}).run(() => {
       hasBegun = true
       return wait()
     })

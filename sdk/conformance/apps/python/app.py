@@ -11,7 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "python"))
 import uvicorn  # noqa: E402
 from bywash import Class, Controller, Query, StopClient, Taken, TerminateAsgi, Terminated, current, outgoing  # noqa: E402
 
-stopd = StopClient()
+stop_client = StopClient()
 
 
 async def answer(send, text):
@@ -23,7 +23,7 @@ async def answer(send, text):
 async def query(send):
     has_begun = False
     try:
-        async with Query(stopd, "shop", lambda: 7, lambda: None):
+        async with Query(stop_client, "shop", lambda: 7, lambda: None):
             has_begun = True
             await asyncio.sleep(3600)
     except Terminated as over:

@@ -10,7 +10,7 @@
 //! **Classes.** The application names the class of each request, and the name is trusted. A request
 //! of a [`Tier::Transaction`] class has the standing of a transaction whose session has walked
 //! there. A request of a [`Tier::Browsing`] class has the standing of a new session's request.
-//! Utilities count where a queueing discipline uses them (`always-fifo`). Nothing is learned.
+//! Utilities count where a scheduler uses them (`always-fifo`). Nothing is learned.
 //!
 //! **States** of a seat (there is one for each request number):
 //!

@@ -43,9 +43,9 @@ impl Desk {
                     let (reader, mut writer) = stream.split();
                     let mut lines = BufReader::new(reader).lines();
                     while let Ok(Some(line)) = lines.next_line().await {
-                        let (number, order) = line.split_once(' ').unwrap();
-                        written.lock().unwrap().push(order.into());
-                        for answer in reply(&order.split(' ').collect::<Vec<_>>()) {
+                        let (number, command) = line.split_once(' ').unwrap();
+                        written.lock().unwrap().push(command.into());
+                        for answer in reply(&command.split(' ').collect::<Vec<_>>()) {
                             let answer = answer.replacen('N', number, 1);
                             let _gone = writer.write_all(format!("{answer}\n").as_bytes()).await;
                         }
@@ -56,7 +56,7 @@ impl Desk {
         Self { folder, heard, _serves: serves }
     }
 
-    pub(crate) fn stopd(&self) -> StopClient {
+    pub(crate) fn stop_client(&self) -> StopClient {
         StopClient::at(self.folder.path().join("s"))
     }
 
@@ -115,20 +115,20 @@ fn named(search: &Search, name: &str) -> Token {
 
 /// Leases a connection with this number, and returns its end as well.
 pub(crate) async fn lease(
-    stopd: &StopClient,
+    stop_client: &StopClient,
     token: &Token,
     number: u64,
 ) -> (Result<Leased<Connection>, LeaseError>, End) {
     let (end, shop) = (End::default(), "shop".parse::<DatabaseName>().unwrap());
     let close = |connection: Connection| *connection.0.lock().unwrap() = "closed";
-    let leased = stopd.lease(token, &shop, number, Connection(end.0.clone()), close).await;
+    let leased = stop_client.lease(token, &shop, number, Connection(end.0.clone()), close).await;
     (leased, end)
 }
 
 #[tokio::test]
 async fn without_a_daemon_a_connection_is_dropped_as_it_would_be_without_us() {
-    let (search, stopd) = (Search::new(), StopClient::at("/nowhere/at/all"));
-    let (leased, end) = lease(&stopd, &named(&search, "r1"), 7).await;
+    let (search, stop_client) = (Search::new(), StopClient::at("/nowhere/at/all"));
+    let (leased, end) = lease(&stop_client, &named(&search, "r1"), 7).await;
     drop(leased.unwrap());
     assert_eq!(end.get(), "dropped");
 }
@@ -136,7 +136,7 @@ async fn without_a_daemon_a_connection_is_dropped_as_it_would_be_without_us() {
 #[tokio::test]
 async fn what_is_dropped_unreleased_is_released_and_closed() {
     let (desk, search) = (Desk::new(|_| vec!["N OK"]), Search::new());
-    let (leased, end) = lease(&desk.stopd(), &named(&search, "r1"), 7).await;
+    let (leased, end) = lease(&desk.stop_client(), &named(&search, "r1"), 7).await;
     drop(leased);
     assert_eq!(end.comes().await, "closed");
     assert_eq!(desk.heard(), ["LEASE r1 shop 7", "RELEASE r1 shop 7"]);
@@ -148,16 +148,17 @@ async fn who_stops_waiting_for_an_answer_has_the_connection_closed() {
         Desk::new(
             |words| if words[0] == "LEASE" && words[1] != "late" { vec!["N OK"] } else { vec![] },
         );
-    let (search, stopd) = (Search::new(), desk.stopd());
+    let (search, stop_client) = (Search::new(), desk.stop_client());
     let token = named(&search, "r1");
-    let (leased, end) = lease(&stopd, &token, 7).await;
+    let (leased, end) = lease(&stop_client, &token, 7).await;
     let releases = tokio::spawn(leased.unwrap().release());
     desk.hears(2).await;
     releases.abort();
     assert_eq!(end.comes().await, "closed");
     // The conversation is still the same: other requests have not lost their answers.
     let (end, shop) = (End::default(), "shop".parse::<DatabaseName>().unwrap());
-    let (asks, late, own) = (stopd.clone(), named(&search, "late"), Connection(end.0.clone()));
+    let (asks, late, own) =
+        (stop_client.clone(), named(&search, "late"), Connection(end.0.clone()));
     let asking = tokio::spawn(async move {
         let close = |connection: Connection| *connection.0.lock().unwrap() = "closed";
         asks.lease(&late, &shop, 8, own, close).await.map(|_| ())
@@ -174,8 +175,8 @@ async fn a_lease_of_ones_own_is_told() {
         "LEASE" => vec!["N OK", "0 STOPPED r1 client_left 1"],
         _ => vec!["N OK"],
     });
-    let (search, stopd) = (Search::new(), desk.stopd());
-    let mut own = stopd.own(&named(&search, "r1")).await.unwrap();
+    let (search, stop_client) = (Search::new(), desk.stop_client());
+    let mut own = stop_client.own(&named(&search, "r1")).await.unwrap();
     assert_eq!(own.stopped().await.reason, Reason::ClientLeft);
     drop(own);
     assert_eq!(desk.hears(2).await, ["LEASE r1 self 1", "RELEASE r1 self 1"]);

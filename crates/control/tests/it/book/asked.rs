@@ -35,7 +35,7 @@ fn what_nobody_has_found_can_be_asked_for_and_is_forgotten_if_nothing_is_decided
 }
 
 #[test]
-fn what_earns_and_what_there_is_no_place_for_cannot_be_asked_for() {
+fn transactions_and_what_there_is_no_place_for_cannot_be_asked_for() {
     let mut book = book();
     let transacting = Elephant { transacts: true, ..other(1) };
     assert_eq!(book.ask(at(0), transacting, word(1)), Err(Refused::Transacts));

@@ -33,9 +33,9 @@ fn what_a_rule_does_not_bound_is_not_predicted() {
     let bytes = usual(&download()).unwrap();
     assert!((bytes.elephants_now - 0.6).abs() < 1e-9, "{bytes:?}");
     assert!((bytes.elephants_most - 0.7).abs() < 1e-9 && bytes.held_back < 1e-9, "{bytes:?}");
-    let max_concurrency = Grants { bytes: None, ..Grants::proposed(&download()) };
-    assert_eq!(Effect::of(&download(), &max_concurrency), Err(Unpredicted::NotBytes));
-    let rate = Effect::of(&download(), &Grants { rate: Some(3.0), ..max_concurrency }).unwrap();
+    let without_bytes = Grants { bytes: None, ..Grants::proposed(&download()) };
+    assert_eq!(Effect::of(&download(), &without_bytes), Err(Unpredicted::NotBytes));
+    let rate = Effect::of(&download(), &Grants { rate: Some(3.0), ..without_bytes }).unwrap();
     assert!((rate.elephants_most - 0.3).abs() < 1e-9 && (rate.held_back - 3.0).abs() < 1e-9);
     let slots = Elephant { consists_of: Resource::Slots, capacity: 10.0, cost: 1.0, ..search() };
     assert!((usual(&slots).unwrap().elephants_most - 0.2).abs() < 1e-9);

@@ -138,7 +138,7 @@ impl Stream {
     }
 
     /// Returns the pacing of the response, if a rule delays its bytes.
-    pub(crate) const fn held_back(&mut self) -> Option<&mut Paced> {
+    pub(crate) const fn pacing(&mut self) -> Option<&mut Paced> {
         self.paced.as_mut()
     }
 

@@ -81,7 +81,7 @@ pub(crate) struct Metrics {
     worker_restarts: Counter,
     failed_names: Vec<Counter>,
     dropped_spans: Counter,
-    held_back: Vec<Counter>,
+    throttled_answers: Vec<Counter>,
     orphans: Counts,
     gauges: Gauges,
     servers: ServerFamilies,
@@ -128,7 +128,7 @@ impl Metrics {
             worker_restarts: counter(registry, &table::WORKER_RESTARTS),
             failed_names: labelled(registry, &table::FAILED_NAMES),
             dropped_spans: counter(registry, &table::DROPPED_SPANS),
-            held_back: labelled(registry, &table::THROTTLED_ANSWERS),
+            throttled_answers: labelled(registry, &table::THROTTLED_ANSWERS),
             orphans: orphans(registry),
             gauges: Gauges::register(registry),
             servers: ServerFamilies::register(registry),
@@ -210,8 +210,8 @@ impl Metrics {
 
     /// Counts an answer whose bytes are throttled: by a lane (`None`), or by a bucket for lack of
     /// one.
-    pub(crate) fn held_back(&self, why: Option<NoLane>) {
-        self.held_back[why.map_or(0, |why| 1 + why.number())].inc();
+    pub(crate) fn throttled_answer(&self, why: Option<NoLane>) {
+        self.throttled_answers[why.map_or(0, |why| 1 + why.number())].inc();
     }
 
     pub(crate) fn too_slow(&self) {

@@ -101,14 +101,14 @@ impl Peer {
             ("ADMIN", settings.admin.to_string()),
             ("UPSTREAM", settings.upstream.to_string()),
             ("LIMIT", settings.limit.to_string()),
-            ("LIMIT_BROWSE", browsing(settings.limit).to_string()),
+            ("LIMIT_BROWSING", browsing(settings.limit).to_string()),
             ("CONNECTIONS", settings.connections.to_string()),
             ("FILES", (settings.connections * 2).to_string()),
             ("FOLDER", settings.folder.display().to_string()),
             ("DEEP", times(haproxy_expert::DEEP)),
             ("MOST_NEW", times(haproxy_expert::MOST_NEW)),
             ("MOST_TOLD", times(haproxy_expert::MOST_TOLD)),
-            ("MOST_BROWSE", times(haproxy_expert::MOST_BROWSE)),
+            ("MOST_BROWSING", times(haproxy_expert::MOST_BROWSING)),
             ("MOST_ALL", times(haproxy_expert::MOST_ALL)),
             // The sum of waiting and running requests: no client is refused because of its address
             // here.
@@ -118,9 +118,9 @@ impl Peer {
             ("BYWASH_CLASSES", classes::toml(scenario)),
             ("BYWASH_SIGNALS", format!("{:?}", classes::signals(scenario))),
             ("STATE", state(settings.folder).display().to_string()),
-            ("TRANSACT_PATHS", checkout.join(" ")),
-            ("TRANSACT_RANKS", ranks(&checkout)),
-            ("NGINX_TRANSACT", unlimited(&checkout)),
+            ("TRANSACTION_PATHS", checkout.join(" ")),
+            ("TRANSACTION_RANKS", ranks(&checkout)),
+            ("NGINX_TRANSACTIONS", unlimited(&checkout)),
         ];
         let fill = |text: String, (name, value): &(&str, String)| {
             text.replace(&format!("@{name}@"), value)
@@ -178,9 +178,9 @@ fn unlimited(checkout: &[&str]) -> String {
 mod tests {
     use bywash_peer::Scratch;
     use bywash_sim::peers::haproxy_expert::{
-        BUYER, DEEP, MOST_ALL, MOST_BROWSE, MOST_NEW, MOST_TOLD, NEW, SESSION, TOLD,
+        BUYER, DEEP, MOST_ALL, MOST_BROWSING, MOST_NEW, MOST_TOLD, NEW, SESSION, TOLD,
     };
-    use bywash_sim::peers::haproxy_ordinary::{BROWSE, TRANSACT};
+    use bywash_sim::peers::haproxy_ordinary::{BROWSING, TRANSACTION};
 
     use super::*;
 
@@ -234,17 +234,17 @@ mod tests {
                 has(format!("http-request set-priority-class int({class}){whose}\n"));
             }
             for (whose, bound) in [
-                ("mul(-2) if !transact", DEEP),
+                ("mul(-2) if !transaction", DEEP),
                 ("2 if !session !told", MOST_NEW),
                 ("2 if !session", MOST_TOLD),
-                ("2 if !transact", MOST_BROWSE),
+                ("2 if !transaction", MOST_BROWSING),
                 ("2 if", MOST_ALL),
             ] {
                 has(format!("{whose} {{ queue(app) ge {} }}\n", bound * limit));
             }
         }
         let text = Peer::Haproxy.config(&scenario(), settings(Path::new("/scratch"), 4)).unwrap();
-        for (class, whose) in [(TRANSACT, "transact"), (BROWSE, "!transact")] {
+        for (class, whose) in [(TRANSACTION, "transaction"), (BROWSING, "!transaction")] {
             assert!(text.contains(&format!("int({class}) if {whose}\n")), "{text}");
         }
         assert!(!text.contains("return status"), "it refuses nobody who comes: {text}");

@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_is_a_success_of_a_class_that_earns_and_a_refused_one_was_intended() {
+    fn an_order_is_a_success_of_a_class_with_revenue_and_a_refused_one_was_intended() {
         let orders = |more: &[&str]| {
             let (model, ..) = model(&log(), more);
             let visitor = |index| model.scenario.visitor(1, index, Time::ZERO);

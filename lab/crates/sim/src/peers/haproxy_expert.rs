@@ -47,7 +47,7 @@ pub const MOST_NEW: u32 = 16;
 /// Waiting requests from which on new clients that show a signal are refused as well.
 pub const MOST_TOLD: u32 = 32;
 /// Waiting requests from which on browsing in a session is refused.
-pub const MOST_BROWSE: u32 = 50;
+pub const MOST_BROWSING: u32 = 50;
 /// Waiting requests from which on everything is refused.
 pub const MOST_ALL: u32 = 100;
 /// The most requests of new clients per address, for each slot.
@@ -86,8 +86,8 @@ pub(super) const POLICY: Policy = Policy {
             "The same for new visitors that show a signal, with cookie = \"told\".",
         ),
         times(
-            "browse",
-            MOST_BROWSE,
+            "browsing",
+            MOST_BROWSING,
             "Waiting requests per slot from which on browsing with a session is refused.",
         ),
         times(
@@ -132,7 +132,7 @@ struct Expert {
     steps: Vec<Option<u16>>,
     new: usize,
     told: usize,
-    browse: usize,
+    browsing: usize,
     total: usize,
     source: usize,
     lifo_from: usize,
@@ -155,7 +155,7 @@ impl Expert {
             steps: steps(classes),
             new: bound("new"),
             told: bound("told"),
-            browse: bound("browse"),
+            browsing: bound("browsing"),
             total: bound("total"),
             source: bound("source"),
             lifo_from: bound("lifo_from"),
@@ -179,7 +179,7 @@ impl Expert {
         let bound = match (session(waiting), self.step(waiting)) {
             (None, _) if self.shows_a_signal(waiting) => self.told,
             (None, _) => self.new,
-            (Some(_), None) => self.browse,
+            (Some(_), None) => self.browsing,
             (Some(_), Some(_)) => self.total,
         };
         depth >= bound.min(self.total) || from_there.is_some_and(|count| *count >= self.source)

@@ -15,9 +15,9 @@ use super::tiers;
 use super::tree::{Backend, Rules};
 
 /// The priority class of transactions. Lower classes go first.
-pub const TRANSACT: u16 = 1;
+pub const TRANSACTION: u16 = 1;
 /// The priority class of everything else.
-pub const BROWSE: u16 = 10;
+pub const BROWSING: u16 = 10;
 
 /// HAProxy in a common configuration.
 pub(super) const POLICY: Policy = Policy {
@@ -46,8 +46,8 @@ struct Ordinary {
 impl Rules for Ordinary {
     fn queue(&mut self, moment: &QueueView<'_>, id: RequestId) -> Option<(u16, i64)> {
         let class = match self.tiers[moment.waiting(id).class.index()] {
-            Tier::Transaction => TRANSACT,
-            Tier::Browsing => BROWSE,
+            Tier::Transaction => TRANSACTION,
+            Tier::Browsing => BROWSING,
         };
         Some((class, 0))
     }

@@ -29,7 +29,7 @@ pub(super) const POLICY: Policy = Policy {
             why: "How far the limit is above the number of requests that the servers run.",
         },
         Parameter {
-            name: "transact",
+            name: "transaction_share",
             domain: Domain::Share { min: 0.0, max: 1.0, default: 0.5 },
             why: "The share of transaction paths; browsing gets the rest.",
         },
@@ -41,7 +41,7 @@ pub(super) const POLICY: Policy = Policy {
 struct Partitions {
     tiers: Vec<Tier>,
     places: usize,
-    transact: Share,
+    transaction_share: Share,
 }
 
 impl Partitions {
@@ -49,7 +49,7 @@ impl Partitions {
         Self {
             tiers: tiers(classes),
             places: settings.count("places") as usize,
-            transact: settings.share("transact"),
+            transaction_share: settings.share("transaction_share"),
         }
     }
 
@@ -59,8 +59,8 @@ impl Partitions {
         let classes = (0..self.tiers.len()).filter(|class| self.tiers[*class] == tier);
         let waiting = classes.map(|class| moment.length_of(class)).sum();
         let share = match tier {
-            Tier::Transaction => self.transact.get(),
-            Tier::Browsing => 1.0 - self.transact.get(),
+            Tier::Transaction => self.transaction_share.get(),
+            Tier::Browsing => 1.0 - self.transaction_share.get(),
         };
         (waiting, (share * self.places as f64).ceil().max(1.0))
     }

@@ -241,8 +241,8 @@ impl<'a> World<'a> {
 
     /// Returns the revenue of an answer; only orders have any.
     fn revenue(&self, of: Of) -> Utility {
-        let of_order = self.case.scenario.classes[of.class].revenue;
-        if of.order { of_order } else { Utility::new(0.0) }
+        let revenue = self.case.scenario.classes[of.class].revenue;
+        if of.order { revenue } else { Utility::new(0.0) }
     }
 
     fn patience_ends(&mut self, id: u32, serial: u64) {

@@ -213,7 +213,7 @@ fn at_1_4_the_policies_of_the_seed_stand_in_its_order_by_orders() {
 }
 
 #[test]
-fn session_first_earns_more_than_lifo_pri_when_most_visitors_cannot_be_served() {
+fn session_first_has_more_revenue_than_lifo_pri_when_most_visitors_cannot_be_served() {
     let result = run(&paper_1(5.0, Closes::Visible, 240));
     let share = |policy| cell(&result, policy).revenue_share;
     assert!(share("session-first") > share("8Q-LIFO-Pri"), "{:?}", result.cells);

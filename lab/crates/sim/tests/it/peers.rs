@@ -157,7 +157,7 @@ fn the_offset_that_puts_the_newest_first_jumps_every_262_seconds() {
 
 #[test]
 fn the_expert_puts_cookies_before_none_and_refuses_new_visitors_first() {
-    let bounds = [("new", "2"), ("browse", "3"), ("total", "4")];
+    let bounds = [("new", "2"), ("browsing", "3"), ("total", "4")];
     let mut server = Server::new(1, "haproxy-expert", &bounds);
     server.arrive(0, 'a', BROWSE);
     server.arrive(1, 'b', BROWSE);

@@ -101,7 +101,7 @@ fn run(options: &Options) -> io::Result<usize> {
             for (attribution, connections) in options
                 .connections
                 .iter()
-                .flat_map(|&n| [(Attribution::Lease, n), (Attribution::Mark, n)])
+                .flat_map(|&n| [(Attribution::Lease, n), (Attribution::QueryTag, n)])
             {
                 let (count, result) = victims::measure(
                     &options.program,

@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 struct Transcript {
     steps: Steps,
     desk: Desk,
-    stopd: StopClient,
+    stop_client: StopClient,
     /// The leases by the names of their queries, and the ends of their connections.
     queries: HashMap<String, (Leased<Connection>, End)>,
     /// The number of lines that have been checked.
@@ -50,9 +50,10 @@ impl Transcript {
     fn new(vector: &Value) -> Self {
         let desk = desk(vector);
         let is_there = vector["daemon"].as_bool() != Some(false);
-        let stopd = if is_there { desk.stopd() } else { StopClient::at("/nowhere/at/all") };
+        let stop_client =
+            if is_there { desk.stop_client() } else { StopClient::at("/nowhere/at/all") };
         let (steps, queries) = (Steps::new(), HashMap::new());
-        Self { steps, desk, stopd, queries, checked: 0, during: [UNIX_EPOCH; 2] }
+        Self { steps, desk, stop_client, queries, checked: 0, during: [UNIX_EPOCH; 2] }
     }
 
     async fn step(&mut self, step: &[Value]) {
@@ -74,7 +75,7 @@ impl Transcript {
     async fn lease(&mut self, query: &str, token: &str, number: u64, outcome: &str) {
         let token = self.steps.tokens[token][0].clone();
         let begin = SystemTime::now();
-        let (leased, end) = lease(&self.stopd, &token, number).await;
+        let (leased, end) = lease(&self.stop_client, &token, number).await;
         self.during = [begin, SystemTime::now()];
         match leased {
             Ok(leased) => {
@@ -123,12 +124,13 @@ impl Transcript {
     /// Queries outside of a named request are not counted.
     async fn has_stats(&self, expected: &Value) {
         for name in expected.as_object().unwrap().keys() {
-            let is_known = name == "unnamed" || counts(&self.stopd).iter().any(|of| of.0 == name);
+            let is_known =
+                name == "unnamed" || counts(&self.stop_client).iter().any(|of| of.0 == name);
             assert!(is_known, "no count is called {name}");
         }
         let wanted = |name: &str| expected.get(name).map_or(Some(0), Value::as_u64);
         let holds = || {
-            counts(&self.stopd)
+            counts(&self.stop_client)
                 .into_iter()
                 .all(|(name, count)| wanted(name).is_none_or(|wanted| wanted == count))
         };
@@ -138,13 +140,13 @@ impl Transcript {
             }
         };
         let is_so = timeout(PATIENCE, until).await.is_ok();
-        assert!(is_so, "{:?} is not {expected}", self.stopd.stats());
+        assert!(is_so, "{:?} is not {expected}", self.stop_client.stats());
     }
 }
 
 /// Returns the counts by the names that the vectors give them.
-fn counts(stopd: &StopClient) -> [(&'static str, u64); 7] {
-    let stats = stopd.stats();
+fn counts(stop_client: &StopClient) -> [(&'static str, u64); 7] {
+    let stats = stop_client.stats();
     let StopClientStats { leased, stopped, taken, refused, unreachable, closed, stops } = stats;
     [
         ("leased", leased),

@@ -40,7 +40,8 @@ fn a_query_that_is_stopped_is_cancelled_and_its_connection_serves_others() {
         let token = site.request("r1");
         let connection = site.connect().await;
         let number = connection.number;
-        let mut leased = site.stopd.lease(&token, &shop(), number, connection, drop).await.unwrap();
+        let mut leased =
+            site.stop_client.lease(&token, &shop(), number, connection, drop).await.unwrap();
         let watch = site.watch().await;
         let stop = async {
             watch.until_works(number).await;
@@ -51,7 +52,7 @@ fn a_query_that_is_stopped_is_cancelled_and_its_connection_serves_others() {
         assert_eq!(token.checkpoint().unwrap_err().reason, Reason::ClientLeft);
         let mut connection = leased.release().await.expect("nothing is aimed at it");
         assert_eq!(connection.run("SELECT 1").await, End::Done);
-        assert_eq!(site.stopd.stats().closed, 0);
+        assert_eq!(site.stop_client.stats().closed, 0);
     });
 }
 
@@ -89,19 +90,19 @@ where
 fn a_future_that_is_dropped_with_its_client_leaves_no_query_and_no_connection() {
     with_each(|site| async move {
         let connection = site.connect().await;
-        let (number, kind, stopd) = (connection.number, site.kind, site.stopd.clone());
+        let (number, kind, stop_client) = (connection.number, site.kind, site.stop_client.clone());
         let (closed, is_closed) = tokio::sync::oneshot::channel();
         let mut own = Some((connection, closed));
         let layer = TerminateLayer::new(&site.controller, "search").unwrap();
         let mut service = layer.layer(Handler(move |token: Token| {
-            let ((connection, closed), stopd) = (own.take().unwrap(), stopd.clone());
+            let ((connection, closed), stop_client) = (own.take().unwrap(), stop_client.clone());
             async move {
                 let close = move |connection: Connection| {
                     drop(connection);
                     closed.send(()).unwrap();
                 };
                 let mut leased =
-                    stopd.lease(&token, &shop(), number, connection, close).await.unwrap();
+                    stop_client.lease(&token, &shop(), number, connection, close).await.unwrap();
                 leased.run(kind.long()).await;
             }
         }));
@@ -119,12 +120,12 @@ fn a_future_that_is_dropped_with_its_client_leaves_no_query_and_no_connection() 
         );
         // The stop counts when it is answered, which may be a moment after the release.
         patiently(async {
-            while site.stopd.stats().stops == 0 {
+            while site.stop_client.stats().stops == 0 {
                 tokio::time::sleep(millis(1)).await;
             }
         })
         .await;
-        let stats = site.stopd.stats();
+        let stats = site.stop_client.stats();
         assert_eq!((stats.stops, stats.closed), (1, 1));
     });
 }
@@ -134,7 +135,8 @@ fn a_request_that_was_stopped_begins_no_query() {
     with_each(|site| async move {
         site.gateway().await.stop("r1").await;
         let (token, connection) = (site.request("r1"), site.connect().await);
-        let leased = site.stopd.lease(&token, &shop(), connection.number, connection, drop).await;
+        let leased =
+            site.stop_client.lease(&token, &shop(), connection.number, connection, drop).await;
         let Err(LeaseError::Stopped(Terminated { reason, .. })) = leased else { panic!() };
         assert_eq!(reason, Reason::ClientLeft);
     });
@@ -152,7 +154,8 @@ fn a_connection_that_another_has_leased_is_closed() {
             closed.send(()).unwrap();
         };
         let token = site.request("r1");
-        let leased = site.stopd.lease(&token, &shop(), connection.number, connection, close).await;
+        let leased =
+            site.stop_client.lease(&token, &shop(), connection.number, connection, close).await;
         assert!(matches!(leased.err(), Some(LeaseError::Taken)));
         is_closed.await.unwrap();
     });
@@ -163,10 +166,11 @@ fn a_daemon_that_dies_leaves_no_connection_that_something_is_aimed_at() {
     with_each(|mut site| async move {
         let (token, connection) = (site.request("r1"), site.connect().await);
         let number = connection.number;
-        let leased = site.stopd.lease(&token, &shop(), number, connection, drop).await.unwrap();
+        let leased =
+            site.stop_client.lease(&token, &shop(), number, connection, drop).await.unwrap();
         site.daemon.dies();
         assert!(leased.release().await.is_none());
-        assert_eq!(site.stopd.stats().closed, 1);
+        assert_eq!(site.stop_client.stats().closed, 1);
     });
 }
 
@@ -179,7 +183,7 @@ fn of_two_requests_that_share_a_connection_only_the_stopped_one_is_hit() {
             let victim = site.request(&format!("a{round}"));
             let number = connection.number;
             let mut leased =
-                site.stopd.lease(&victim, &shop(), number, connection, drop).await.unwrap();
+                site.stop_client.lease(&victim, &shop(), number, connection, drop).await.unwrap();
             let stop = async {
                 // Stop at a different moment of the query each time, also after its end.
                 tokio::time::sleep(std::time::Duration::from_micros(round * 25)).await;
@@ -196,7 +200,7 @@ fn of_two_requests_that_share_a_connection_only_the_stopped_one_is_hit() {
             let innocent = site.request(&format!("b{round}"));
             let number = connection.number;
             let mut leased =
-                site.stopd.lease(&innocent, &shop(), number, connection, drop).await.unwrap();
+                site.stop_client.lease(&innocent, &shop(), number, connection, drop).await.unwrap();
             assert_eq!(leased.run(&query).await, End::Done, "round {round}");
             connection = match leased.release().await {
                 Some(connection) => connection,

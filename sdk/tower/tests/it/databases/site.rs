@@ -41,7 +41,7 @@ pub(crate) struct Site {
     pub(crate) kind: Kind,
     pub(crate) daemon: Daemon,
     pub(crate) controller: Controller,
-    pub(crate) stopd: StopClient,
+    pub(crate) stop_client: StopClient,
     address: SocketAddr,
 }
 
@@ -72,9 +72,9 @@ impl Site {
         let address = address.parse().unwrap();
         let daemon = Daemon::start(kind, address)?;
         let class = Class::new("search", Duration::from_secs(1), Duration::from_secs(3600));
-        let (controller, stopd) =
+        let (controller, stop_client) =
             (Controller::new([class]).unwrap(), StopClient::at(daemon.folder.path().join("s")));
-        Some(Self { kind, daemon, controller, stopd, address })
+        Some(Self { kind, daemon, controller, stop_client, address })
     }
 
     pub(crate) fn request(&self, name: &str) -> Token {
@@ -178,8 +178,8 @@ impl Gateway {
         self.ask(&format!("STOP {request} client_left")).await;
     }
 
-    pub(crate) async fn ask(&mut self, order: &str) -> String {
-        self.0.write_all(format!("1 {order}\n").as_bytes()).await.unwrap();
+    pub(crate) async fn ask(&mut self, command: &str) -> String {
+        self.0.write_all(format!("1 {command}\n").as_bytes()).await.unwrap();
         let mut line = String::new();
         patiently(self.0.read_line(&mut line)).await.unwrap();
         line

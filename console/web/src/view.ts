@@ -1,17 +1,17 @@
-// The address of a place: `#/elephants/3?tab=…`. Everything that selects something is in the
-// fragment, so that a link shows the same to another person.
+// The views, and the address of a place in one: `#/elephants/3?tab=…`. Everything that selects
+// something is in the fragment, so that a link shows the same to another person.
 
 export const VIEWS = ['now', 'classes', 'why', 'elephants', 'saved', 'sessions', 'policy', 'lab'] as const;
 export type View = (typeof VIEWS)[number];
 
-export interface Route {
+export interface Place {
     view: View;
     /** The selected item, if there is one. */
     of: string | undefined;
     query: Readonly<Record<string, string>>;
 }
 
-export function readRoute(hash: string): Route {
+export function readPlace(hash: string): Place {
     const [path = '', search = ''] = hash.replace(/^#\/?/, '').split('?', 2);
     const [name = '', ...rest] = path.split('/');
     const view = VIEWS.find(view => view === name) ?? 'now';
