@@ -5,7 +5,7 @@
 use std::io::BufReader;
 
 use bywash_sense::access_log::{End, Flaw, Format, Line, Lines, Logged, Parser};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -32,7 +32,7 @@ fn read(format: Format, lines: &[&[u8]]) {
         match parser.parse(line) {
             Ok(Line::Request(logged)) => {
                 assert_bounded(&logged);
-                let is_ours = is_usual && logged.grain < Span::from_secs(1);
+                let is_ours = is_usual && logged.grain < TimeSpan::from_secs(1);
                 match logged.end {
                     // A bare 429 or 503 counts as a refusal. Only the log of bywash says which
                     // component answered with it.
@@ -51,11 +51,11 @@ fn read(format: Format, lines: &[&[u8]]) {
 }
 
 fn assert_bounded(logged: &Logged<'_>) {
-    let day = Span::from_secs(86_400);
+    let day = TimeSpan::from_secs(86_400);
     let took = logged.waited.unwrap_or_default() + logged.service.unwrap_or_default();
-    assert!(took <= day + day && logged.grain <= Span::from_secs(1));
-    assert!(logged.began >= Span::from_secs(631_152_000 - 86_400));
-    assert!(logged.began < Span::from_secs(7_258_118_400));
+    assert!(took <= day + day && logged.grain <= TimeSpan::from_secs(1));
+    assert!(logged.began >= TimeSpan::from_secs(631_152_000 - 86_400));
+    assert!(logged.began < TimeSpan::from_secs(7_258_118_400));
     assert!(!logged.method.contains(char::is_control) && !logged.target.contains(char::is_control));
 }
 

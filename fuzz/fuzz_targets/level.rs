@@ -6,12 +6,12 @@
 
 use bywash_token::level::LONGEST;
 use bywash_token::{LevelKeys, Secret, Secrets, UnixTime, is_level_name, read_level, sign_level};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let keys = LevelKeys::new(&Secrets::fresh(Secret::from_bytes([7; 32])));
-    let read = |text: &[u8], now| read_level(&keys, text, now, Span::ZERO).is_ok();
+    let read = |text: &[u8], now| read_level(&keys, text, now, TimeSpan::ZERO).is_ok();
     let Some((head, name)) = bytes.split_first_chunk::<10>() else { return };
     let [a, b, c, d, e, f, g, h, place, change] = *head;
     let now = UnixTime::from_millis(u64::from_be_bytes([a, b, c, d, e, f, g, h]));
@@ -24,7 +24,7 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let text = text.as_bytes();
     assert!(text.len() <= LONGEST);
-    assert_eq!(read_level(&keys, text, now, Span::ZERO), Ok(name));
+    assert_eq!(read_level(&keys, text, now, TimeSpan::ZERO), Ok(name));
 
     let place = usize::from(place) % text.len();
     let mut changed = text.to_vec();

@@ -3,7 +3,7 @@
 #![no_main]
 
 use bywash_sense::series::{Sadf, Sample, Use};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -18,14 +18,14 @@ fuzz_target!(|bytes: &[u8]| {
         }
     }
     let settings =
-        |ahead| Sadf { tier: "db".into(), source: 0, longest: Span::from_secs(3600), ahead };
+        |ahead| Sadf { tier: "db".into(), source: 0, longest: TimeSpan::from_secs(3600), ahead };
     for ahead in [None, Some(-3600), Some(i64::MIN), Some(i64::MAX)] {
         let _told = settings(ahead).read(bytes, |one| assert_bounded(&one));
     }
 });
 
 fn assert_bounded(one: &Use) {
-    assert!(one.from < one.to && one.to.since(one.from) <= Span::from_secs(3600));
+    assert!(one.from < one.to && one.to.since(one.from) <= TimeSpan::from_secs(3600));
     let most = one.resource.capacity.unwrap_or(one.resource.unit.most());
     assert!((0.0..=most * 3600.0).contains(&one.used), "{one:?}");
     assert!(one.resource.name.bytes().all(|byte| byte.is_ascii_graphic()), "{one:?}");

@@ -8,10 +8,10 @@ use bywash_token::{
     Claims, Holder, KeyFileError, Keys, LONGEST, Mark, Secret, Secrets, SessionName, UnixTime,
     open, seal,
 };
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use libfuzzer_sys::fuzz_target;
 
-const TTL: Span = Span::from_secs(1800);
+const TTL: TimeSpan = TimeSpan::from_secs(1800);
 
 fuzz_target!(|bytes: &[u8]| {
     let keys = Keys::new(&Secrets::fresh(Secret::from_bytes([7; 32])));

@@ -10,7 +10,7 @@ import { Problem } from './problem';
 import { use } from './signal';
 
 /** The fields that are sent. `by` is left out with a token, which names the author. */
-export interface SaidWord {
+export interface DecisionMeta {
     why: string;
     by?: string;
     for?: string;
@@ -26,7 +26,7 @@ interface Properties {
     spans?: readonly string[];
     /** The label of the button. */
     verb: string;
-    act: (word: SaidWord) => Promise<void>;
+    act: (meta: DecisionMeta) => Promise<void>;
     onClose: () => void;
     /** Called when another operator has decided meanwhile. `conflict` then shows that decision. */
     onConflict?: () => Promise<void>;

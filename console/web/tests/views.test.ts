@@ -11,11 +11,11 @@ import { ordered } from '../src/order';
 import { sentences, shadowed } from '../src/policy/shadow';
 import { Rows } from '../src/rows';
 import { layout } from '../src/sessions/layout';
-import type { ClassLearned, Effect, Elephant, Found, Gauge, Grants, Lot, Policy, Rule, Status } from '../src/shapes';
+import type { ClassLearned, Effect, Elephant, Found, Gauge, RuleLimits, ResponseStats, Policy, Rule, Status } from '../src/shapes';
 import { sums } from '../src/sums';
 import { columns, range } from './columns';
 
-const grants: Grants = { max_concurrency: 2, queue: 128, wait: '10s' };
+const limits: RuleLimits = { max_concurrency: 2, queue: 128, wait: '10s' };
 const found: Found = {
     pattern: '/s',
     twins: [],
@@ -36,14 +36,14 @@ const found: Found = {
 };
 
 test('only what differs of a rule is said', () => {
-    const now = edited(grants);
-    assert.equal(isChange(changeOf(now, grants)), false);
-    assert.deepEqual(changeOf({ ...now, max_concurrency: '1', rate: '0,5', wait_s: '2.5' }, grants), {
+    const now = edited(limits);
+    assert.equal(isChange(changeOf(now, limits)), false);
+    assert.deepEqual(changeOf({ ...now, max_concurrency: '1', rate: '0,5', wait_s: '2.5' }, limits), {
         max_concurrency: 1,
         rate: 0.5,
         wait_ms: 2500,
     });
-    assert.deepEqual(changeOf({ ...now, max_concurrency: '', queue: 'x' }, grants), {});
+    assert.deepEqual(changeOf({ ...now, max_concurrency: '', queue: 'x' }, limits), {});
     assert.equal(wrongOf(now), undefined);
     assert.match(wrongOf({ ...now, rate: '2e' }) ?? '', /Start rate/);
     assert.match(wrongOf({ ...now, max_concurrency: ' ' }) ?? '', /Max concurrency/);
@@ -60,7 +60,7 @@ test('only what differs of a rule is said', () => {
 });
 
 test('what is predicted of a rule counts those who wait for something else as well', () => {
-    const of = (lasts: number, effect: Effect): string => predictedText({ ...found, rate: 5, lasts }, effect, grants);
+    const of = (lasts: number, effect: Effect): string => predictedText({ ...found, rate: 5, lasts }, effect, limits);
     const free = { elephants_now: 0.1, elephants_most: 1, held_back: 0 };
     assert.match(
         of(0.01, free),
@@ -244,9 +244,9 @@ test('orders that were refused in the last minute are counted, and no others', (
 });
 
 test('a verdict waits until what had waited is answered, and says what the others got', () => {
-    const lot = (p99: number | null, answered = 10, refused = 0): Lot => ({ answered, refused, p50: p99, p99 });
-    const gauge = (ants: Lot, seconds = 60): Gauge => ({ seconds, used: null, elephants: lot(1), ants });
-    const of = (before: Lot | undefined, under: Lot, held = 90) => verdict(before && gauge(before), gauge(under), held);
+    const lot = (p99: number | null, answered = 10, refused = 0): ResponseStats => ({ answered, refused, p50: p99, p99 });
+    const gauge = (ants: ResponseStats, seconds = 60): Gauge => ({ seconds, used: null, elephants: lot(1), ants });
+    const of = (before: ResponseStats | undefined, under: ResponseStats, held = 90) => verdict(before && gauge(before), gauge(under), held);
     assert.equal(of(lot(2), lot(9), 29).kind, 'settling');
     assert.match(of(lot(2), lot(9), 10).text, /begins in 20.s/);
     assert.match(of(lot(45), lot(9), 40).text, /begins in 20.s/, 'longer where others waited for long');
@@ -276,10 +276,10 @@ test('a verdict waits until what had waited is answered, and says what the other
 });
 
 test('a limit that is emptied is to be none, and one that was none stays so', () => {
-    const limited: Grants = { ...grants, rate: 2, bytes: 9000 };
+    const limited: RuleLimits = { ...limits, rate: 2, bytes: 9000 };
     const now = edited(limited);
     assert.deepEqual(changeOf({ ...now, rate: ' ', bytes: '' }, limited), { rate: null, bytes: null });
-    assert.deepEqual(changeOf({ ...edited(grants), rate: ' ' }, grants), {});
+    assert.deepEqual(changeOf({ ...edited(limits), rate: ' ' }, limits), {});
 });
 
 test('what would change is a sentence for each class to which something would happen', () => {

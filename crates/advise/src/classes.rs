@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bywash_engine::ClassId;
 use bywash_engine::classify::{Asked, Classifier, Rule};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use serde::Serialize;
 
 use crate::graph::Graph;
@@ -164,7 +164,7 @@ impl RoleAssignment {
                 errors: share(tally.errors, tally.requests),
                 left: share(tally.left, tally.requests),
                 service: tally.service.quantiles(),
-                light: tally.light(light).map(Span::as_secs_f64),
+                light: tally.light(light).map(TimeSpan::as_secs_f64),
                 worth: if role == Role::Static { worth.map(|_| 0.0) } else { worth },
                 transacts,
                 requires: if transacts { requires(role, graph) } else { Vec::new() },

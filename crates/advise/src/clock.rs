@@ -8,12 +8,12 @@
 //! The first line has no line before it. So the first lines are held until eight agree, in a row or
 //! not, and the clock begins with these.
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use crate::request::{Kept, Request};
 
 /// A line that differs more than this from the line before is a stray.
-const FAR: Span = Span::from_secs(3600);
+const FAR: TimeSpan = TimeSpan::from_secs(3600);
 /// The number of consecutive strays that make a new time.
 const AGREE: u32 = 8;
 
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     fn at(hours: u64) -> Time {
-        Time::ZERO + Span::from_secs(hours * 3600)
+        Time::ZERO + TimeSpan::from_secs(hours * 3600)
     }
 
     #[test]

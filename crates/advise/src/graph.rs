@@ -1,8 +1,8 @@
 //! The transitions of sessions between pages, and the worth of a page: the probability that a
 //! session on it ends in an order.
 //!
-//! Pages are the states of a Markov chain; orders and exits absorb (`policies.md` §1). With q(i) the
-//! share of an order's requests that succeed (0 for other pages),
+//! Pages are the states of a Markov chain; orders and exits absorb (`policies.md` §1). With q(i)
+//! the share of an order's requests that succeed (0 for other pages),
 //!
 //! > u(i) = q(i) + (1 − q(i)) · Σ P(i, j) · u(j)
 //!

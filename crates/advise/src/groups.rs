@@ -64,7 +64,7 @@ impl Groups {
 
 #[cfg(test)]
 mod tests {
-    use bywash_units::{Span, Time};
+    use bywash_units::{Time, TimeSpan};
 
     use super::*;
     use crate::request::{Client, End, Request};
@@ -84,7 +84,7 @@ mod tests {
                     client: Client::Untold,
                     end: End::Answered(200),
                     waited: None,
-                    service: Some(Span::from_millis(*millis)),
+                    service: Some(TimeSpan::from_millis(*millis)),
                 };
                 tallies[*page].add(&request, false, 0);
                 groups.of(*page, &tallies);

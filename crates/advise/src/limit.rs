@@ -3,10 +3,10 @@
 //!
 //! # Algorithm
 //!
-//! A log tells, of each minute, throughput X (pages answered per second), concurrency N (pages
-//! inside, on average) and latency R (mean duration of these pages). Durations contain the waiting
-//! in the application's backlog, so the concurrency of an overloaded minute measures the backlog
-//! and not the application. Four steps separate the two:
+//! For each minute, a log shows the throughput X (pages answered per second), the concurrency N
+//! (mean number of pages in the application) and the latency R (mean duration of the answered
+//! pages). Durations include the time in the application's backlog, so the concurrency of an
+//! overloaded minute measures the backlog and not the application. Four steps separate the two:
 //!
 //! 1. **Windows.** The first and the last minute are incomplete and are left out. Neighbouring
 //!    minutes are merged until they hold [`ENOUGH`] pages, for at most [`LONGEST`] minutes, so that
@@ -16,30 +16,30 @@
 //!    of these are excluded. Their mean latency is the service time S. The application was at most
 //!    half busy in them, so they hold little waiting.
 //! 3. **Knee.** By the utilisation law, U = X·S servers are busy at a throughput X. Kleinrock's
-//!    knee is where throughput stops to rise with concurrency: N* = max X · S. The maximum is taken
-//!    over levels of concurrency, a factor of √2 each, and not over single windows, because the
-//!    highest of many windows is the luckiest.
-//! 4. **Overloaded windows** are those with N ≥ 2·X·S or R ≥ 2·S. By Little's law N = X·R these are
-//!    one statement: concurrency is twice what the throughput needs, so it rose without throughput.
-//!    Neither their durations nor their concurrency count. Their throughput, in the busiest third
-//!    of each minute, shows where the plateau is. The knee is known only if overloaded windows had
-//!    at least nine tenths of the highest throughput. Otherwise the log never shows the whole
-//!    application at work.
+//!    knee is the concurrency at which throughput stops rising: N* = max X · S. Windows of similar
+//!    concurrency (within a factor of √2) are merged before the maximum is taken, because the
+//!    maximum of many single windows would be a random peak.
+//! 4. **Overloaded windows** are those with N ≥ 2·X·S or R ≥ 2·S. By Little's law, N = X·R, both
+//!    conditions mean the same: concurrency is at least twice what the throughput needs. Their
+//!    durations and their concurrency are not used. Their throughput, in the busiest third of each
+//!    minute, shows where the plateau is. The knee is known only if overloaded windows had at least
+//!    nine tenths of the highest throughput. Otherwise the log never shows the application at its
+//!    capacity.
 //!
-//! The limit is the knee and a margin of an eighth, the margin of `concurrency.policy = "slope"`: S
-//! has an error, and an excess slot costs less than an idle worker.
+//! The limit is the knee plus a margin of an eighth, as with `concurrency.policy = "slope"`. The
+//! margin allows for the error of S, and an excess slot costs less than an idle worker.
 //!
 //! **Mix.** Pages differ, and a flash crowd asks for other pages than the visitors of a quiet hour.
-//! So X·S is a sum over groups of pages, each with its own S. A group is a template of URLs, or
-//! several that take about as long (`groups`). Calm windows do not show the service time of a group
-//! that they do not have. If the overloaded windows have more than [`UNSEEN`] of such pages, the
-//! knee is unknown.
+//! So X·S is a sum over groups of pages, each with its own S. A group is one URL template, or
+//! several with similar durations (see `groups`). The service time of a group is unknown if no calm
+//! window contains the group. If such groups make up more than [`UNSEEN`] of the pages of
+//! overloaded windows, the knee is unknown.
 //!
-//! **Departures.** Pages that clients gave up on are missing among the answers. An application that
-//! does not notice departures, such as PHP-FPM, works on them all the same. An application that
-//! notices works on none that waited. The log does not tell which. So the pages left at the highest
-//! throughput count, up to [`LEFT`] of those answered: an excess slot costs less than an idle
-//! worker.
+//! **Departures.** Answers do not include pages whose clients left. An application that does not
+//! notice departures, such as PHP-FPM, works on these pages anyway. An application that notices
+//! them skips the pages whose clients left while they waited. The log does not show which kind it
+//! is. So the pages left at the highest throughput count as work, up to [`LEFT`] of those answered,
+//! because an excess slot costs less than an idle worker.
 //!
 //! **Limits of the method.** A slow hour (a database that is slow for all) during the highest
 //! throughput looks like overload.
@@ -130,7 +130,8 @@ pub enum By {
     Cores,
     /// The highest load of the log, which the application carried.
     Load,
-    /// No fact is known.
+    /// None: neither the log nor the operator says anything about the capacity, so the limit is a
+    /// guess.
     Nothing,
 }
 

@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 
 use bywash_discover::{Column, Discovery, Evidence, Resource, Settings};
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 use serde::Serialize;
 
 use crate::routes::page;
@@ -67,7 +67,7 @@ pub(crate) struct Utilisation {
 }
 
 /// A half-life of a month, which means that nothing in a log is forgotten.
-const HALF_LIFE: Span = Span::from_secs(30 * 86_400);
+const HALF_LIFE: TimeSpan = TimeSpan::from_secs(30 * 86_400);
 
 /// The search for the templates that cause the load, by the recorded use of resources.
 #[derive(Debug)]
@@ -87,7 +87,7 @@ impl Load {
         let step = usual(&uses);
         let discovery = |watched: Watched| {
             let resources = vec![Resource { capacity: watched.capacity, idle: 0.0 }];
-            let lag = step.max(Span::from_secs(30));
+            let lag = step.max(TimeSpan::from_secs(30));
             let settings = Settings { step, lag, half_life: HALF_LIFE, resources };
             (watched, Discovery::new(settings))
         };
@@ -163,7 +163,7 @@ impl Load {
     ) -> Vec<Seen> {
         let mut all = Vec::new();
         for (watched, discovery) in &self.watched {
-            if discovery.seen() == Span::ZERO {
+            if discovery.seen() == TimeSpan::ZERO {
                 continue;
             }
             all.extend(discovery.findings().into_iter().map(|finding| Seen {
@@ -183,9 +183,9 @@ impl Load {
 }
 
 /// Returns the median length of records, in whole seconds.
-fn usual(uses: &[Used]) -> Span {
-    let mut spans: Vec<Span> = uses.iter().map(|one| one.to.since(one.from)).collect();
+fn usual(uses: &[Used]) -> TimeSpan {
+    let mut spans: Vec<TimeSpan> = uses.iter().map(|one| one.to.since(one.from)).collect();
     let middle = spans.len() / 2;
-    let span = if spans.is_empty() { Span::ZERO } else { *spans.select_nth_unstable(middle).1 };
-    Span::from_secs(span.as_secs_f64().round().max(1.0) as u64)
+    let span = if spans.is_empty() { TimeSpan::ZERO } else { *spans.select_nth_unstable(middle).1 };
+    TimeSpan::from_secs(span.as_secs_f64().round().max(1.0) as u64)
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 use serde::Serialize;
 
 use crate::groups::GROUPS;
@@ -69,7 +69,7 @@ impl Minutes {
 
     /// Counts a request for a page that waited in front and was then processed for `service`, if
     /// that is known.
-    pub(crate) fn page(&mut self, began: Time, waited: Span, service: Option<Span>) {
+    pub(crate) fn page(&mut self, began: Time, waited: TimeSpan, service: Option<TimeSpan>) {
         let Some(cell) = self.cell(began.as_nanos() / MINUTE) else {
             self.beyond += 1;
             return;
@@ -97,7 +97,7 @@ impl Minutes {
     }
 
     /// Counts an answered page of a group with its duration.
-    pub(crate) fn answered(&mut self, ended: Time, group: usize, took: Span) {
+    pub(crate) fn answered(&mut self, ended: Time, group: usize, took: TimeSpan) {
         if let Some(cell) = self.cell(ended.as_nanos() / MINUTE) {
             let part = (ended.as_nanos() % MINUTE) as usize / (MINUTE as usize / PARTS);
             let count = &mut cell.answered[part.min(PARTS - 1)][group];
@@ -217,13 +217,13 @@ mod tests {
     use super::*;
 
     fn at(seconds: u64) -> Time {
-        Time::ZERO + Span::from_secs(seconds)
+        Time::ZERO + TimeSpan::from_secs(seconds)
     }
 
     fn peaks(of: &[(u64, u64)]) -> (Peak, Peak) {
         let mut minutes = Minutes::default();
         for (from, to) in of {
-            minutes.page(at(*from), Span::ZERO, Some(Span::from_secs(to - from)));
+            minutes.page(at(*from), TimeSpan::ZERO, Some(TimeSpan::from_secs(to - from)));
         }
         minutes.peaks((at(0), at(3600)), true).unwrap()
     }
@@ -244,7 +244,9 @@ mod tests {
         let rate = |from: u64, to: u64| {
             let mut minutes = Minutes::default();
             for second in from..to {
-                (0..2).for_each(|_| minutes.page(at(second), Span::ZERO, Some(Span::from_secs(1))));
+                (0..2).for_each(|_| {
+                    minutes.page(at(second), TimeSpan::ZERO, Some(TimeSpan::from_secs(1)))
+                });
             }
             let (most, fullest) = minutes.peaks((at(from), at(to)), true).unwrap();
             (most.requests, fullest.at_once.unwrap())
@@ -256,8 +258,8 @@ mod tests {
         }
         // A burst in the last second of a log is not scaled to a minute.
         let mut minutes = Minutes::default();
-        (0..120).for_each(|second| minutes.page(at(second), Span::ZERO, None));
-        (0..3).for_each(|_| minutes.page(at(120), Span::ZERO, None));
+        (0..120).for_each(|second| minutes.page(at(second), TimeSpan::ZERO, None));
+        (0..3).for_each(|_| minutes.page(at(120), TimeSpan::ZERO, None));
         let (most, _) = minutes.peaks((at(0), at(121)), false).unwrap();
         assert!((most.requests - 1.0).abs() < 1e-6, "{most:?}");
     }
@@ -266,7 +268,7 @@ mod tests {
     fn what_there_is_no_room_for_is_counted() {
         let mut minutes = Minutes::default();
         for minute in 0..MOST as u64 + 5 {
-            minutes.page(at(60 * minute), Span::ZERO, Some(Span::from_secs(86_400)));
+            minutes.page(at(60 * minute), TimeSpan::ZERO, Some(TimeSpan::from_secs(86_400)));
         }
         assert!(minutes.cells.len() <= MOST);
         assert!(minutes.beyond >= 5);

@@ -37,14 +37,14 @@ pub(crate) fn orders<'a>(pages: impl Iterator<Item = Candidate<'a>>, graph: &Gra
         let ends = graph.exits[page] as f64 / leaves;
         let sure = words + 0.5 * ends + if acts { 1.0 } else { 0.0 };
         let kind = match (acts, words) {
-            (true, NAMES..) => Kind::Named,
-            (false, THANKS..) => Kind::Thanks,
-            (true, STEP..) => Kind::OnTheWay,
-            (true, words) if words > 0.0 => Kind::Aside,
+            (true, NAMES..) => CandidateKind::Named,
+            (false, THANKS..) => CandidateKind::Thanks,
+            (true, STEP..) => CandidateKind::OnTheWay,
+            (true, words) if words > 0.0 => CandidateKind::Aside,
             // The form is requested with the same words as the order.
-            _ => Kind::Unsure,
+            _ => CandidateKind::Unsure,
         };
-        Some(Ranked { page, is_sure: kind != Kind::Unsure, kind, sure })
+        Some(Ranked { page, is_sure: kind != CandidateKind::Unsure, kind, sure })
     };
     let mut ranked: Vec<Ranked> = pages.filter_map(rank).collect();
     ranked.sort_by(|a, b| a.kind.cmp(&b.kind).then(b.sure.total_cmp(&a.sure)));
@@ -56,13 +56,13 @@ pub(crate) struct Ranked {
     pub(crate) page: usize,
     /// Whether the words of its pattern are those of an order.
     pub(crate) is_sure: bool,
-    kind: Kind,
+    kind: CandidateKind,
     sure: f64,
 }
 
 /// Kinds of candidates, the most probable first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum CandidateKind {
     /// An unsafe request whose words name an order.
     Named,
     /// A page whose words thank for an order.

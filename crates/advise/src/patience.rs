@@ -5,7 +5,7 @@
 //! data is that of Kaplan and Meier (1958): at each time, the fraction of the clients still waiting
 //! that left then.
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use serde::Serialize;
 
 use crate::times::Times;
@@ -64,12 +64,12 @@ pub struct Leaving {
 
 impl Patience {
     /// Records that a client left after this time.
-    pub fn left(&mut self, after: Span) {
+    pub fn left(&mut self, after: TimeSpan) {
         self.left.add(after);
     }
 
     /// Records that a client was answered after this time.
-    pub fn stayed(&mut self, for_: Span) {
+    pub fn stayed(&mut self, for_: TimeSpan) {
         self.stayed.add(for_);
     }
 
@@ -120,10 +120,14 @@ mod tests {
         // Patience is uniform from 1 s to 100 s; every second request is answered after 30 s.
         let mut patience = Patience::default();
         for second in 1..=100 {
-            patience.left(Span::from_secs(second));
+            patience.left(TimeSpan::from_secs(second));
             let answered = second > 30;
-            let for_ = Span::from_secs(30);
-            if answered { patience.stayed(for_) } else { patience.left(Span::from_secs(second)) }
+            let for_ = TimeSpan::from_secs(30);
+            if answered {
+                patience.stayed(for_)
+            } else {
+                patience.left(TimeSpan::from_secs(second))
+            }
         }
         let found = patience.leaving();
         assert_eq!((found.left, found.stayed), (130, 70));
@@ -136,12 +140,12 @@ mod tests {
     #[test]
     fn of_few_nothing_is_said() {
         let mut patience = Patience::default();
-        (0..19).for_each(|_| patience.left(Span::from_secs(1)));
+        (0..19).for_each(|_| patience.left(TimeSpan::from_secs(1)));
         assert_eq!((patience.leaving().mean, patience.leaving().median), (None, None));
-        patience.left(Span::from_secs(1));
+        patience.left(TimeSpan::from_secs(1));
         let half = patience.leaving().median.unwrap();
         assert!((half - 1.0).abs() < 0.01, "{half}");
-        (0..1000).for_each(|_| patience.stayed(Span::from_secs(9)));
+        (0..1000).for_each(|_| patience.stayed(TimeSpan::from_secs(9)));
         assert_eq!(patience.leaving().median, None, "most would have waited longer");
         assert!((patience.leaving().mean.unwrap() - 9020.0 / 20.0).abs() < 9.0);
     }

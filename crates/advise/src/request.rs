@@ -1,6 +1,6 @@
 //! A request as a line of a log describes it.
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 /// A request.
 #[derive(Clone, Copy, Debug)]
@@ -18,9 +18,9 @@ pub struct Request<'a> {
     /// The outcome.
     pub end: End,
     /// How long it waited before it was processed, if the line tells.
-    pub waited: Option<Span>,
+    pub waited: Option<TimeSpan>,
     /// How long it was processed, if the line tells.
-    pub service: Option<Span>,
+    pub service: Option<TimeSpan>,
 }
 
 /// A request that owns its text.
@@ -50,7 +50,7 @@ impl Request<'_> {
     }
 
     /// Returns how long its client waited for it, if the line tells.
-    pub(crate) fn took(&self) -> Option<Span> {
+    pub(crate) fn took(&self) -> Option<TimeSpan> {
         match (self.waited, self.service) {
             (None, None) => None,
             (waited, service) => Some(waited.unwrap_or_default() + service.unwrap_or_default()),

@@ -3,7 +3,7 @@
 use bywash_discover::template::{Asked, Templates};
 use bywash_discover::{Column, Routes};
 use bywash_engine::classify::Pattern;
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use crate::role::is_step;
 
@@ -11,7 +11,7 @@ use crate::role::is_step;
 const WEIGHED: u64 = 50_000;
 /// The weight of a request in addition to its time. In a log without times it favours frequent
 /// templates.
-const EACH: Span = Span::from_millis(1);
+const EACH: TimeSpan = TimeSpan::from_millis(1);
 
 /// The numbers of templates.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(crate) struct Pages {
 }
 
 /// More time than any log contains.
-const HEAVIEST: Span = Span::from_secs(1 << 33);
+const HEAVIEST: TimeSpan = TimeSpan::from_secs(1 << 33);
 
 /// A page whose counts move to another page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl Pages {
         if self.templates.version() != self.version {
             self.rename(folded);
         }
-        self.routes.column(&name, Span::from_secs_f64(asked.seconds) + EACH)
+        self.routes.column(&name, TimeSpan::from_secs_f64(asked.seconds) + EACH)
     }
 
     /// Renames templates that were merged: a page takes the number of its present name.

@@ -5,14 +5,14 @@
 
 use std::collections::HashMap;
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use crate::times::Times;
 
 /// The most sessions that are open at once.
 pub const MOST: usize = 100_000;
 /// A pause of this length ends a session.
-pub(crate) const PAUSE: Span = Span::from_secs(1800);
+pub(crate) const PAUSE: TimeSpan = TimeSpan::from_secs(1800);
 
 /// The end of the list.
 const NONE: u32 = u32::MAX;
@@ -209,9 +209,9 @@ impl Sessions {
         let open = &self.open[at as usize];
         self.index.remove(&open.client);
         self.free.push(at);
-        self.requests.add(Span::from_secs(open.requests));
+        self.requests.add(TimeSpan::from_secs(open.requests));
         if open.steps > 0 {
-            self.pages.add(Span::from_secs(open.steps));
+            self.pages.add(TimeSpan::from_secs(open.steps));
         }
         if open.steps > 1 {
             self.lasted.add(open.last.since(open.began));
@@ -249,11 +249,11 @@ mod tests {
     use super::*;
 
     fn visit(client: u64, second: u64, page: u16) -> Visit {
-        let began = Time::ZERO + Span::from_secs(second);
+        let began = Time::ZERO + TimeSpan::from_secs(second);
         Visit {
             client,
             began,
-            ended: began + Span::from_secs(1),
+            ended: began + TimeSpan::from_secs(1),
             page: Some((page, 0)),
             in_vain: false,
         }

@@ -2,7 +2,7 @@
 
 use bywash_discover::template::Asked;
 use bywash_engine::classify::Pattern;
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use crate::clock::{Clock, Opening, TimeClass};
 use crate::graph::{Graph, PAGES};
@@ -325,7 +325,7 @@ impl Summary {
     }
 
     /// Returns the time from the first request to the end of the last.
-    pub(crate) fn lasted(&self) -> Span {
-        self.first.map_or(Span::ZERO, |first| self.last.since(first))
+    pub(crate) fn lasted(&self) -> TimeSpan {
+        self.first.map_or(TimeSpan::ZERO, |first| self.last.since(first))
     }
 }

@@ -1,6 +1,6 @@
 //! Counts of the requests of one template.
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use serde::Serialize;
 
 use crate::request::{End, Request};
@@ -141,12 +141,12 @@ impl Tally {
 
     /// Returns the mean service time at or below this level of load; over all levels if there were
     /// too few.
-    pub(crate) fn light(&self, level: usize) -> Option<Span> {
+    pub(crate) fn light(&self, level: usize) -> Option<TimeSpan> {
         const ENOUGH: u64 = 10;
         let some = self.levels.iter().take(level + 1);
         let (count, sum) = some.fold((0, 0.0), |all, one| (all.0 + one.0, all.1 + one.1));
         if count >= ENOUGH {
-            return Some(Span::from_secs_f64(sum / count as f64));
+            return Some(TimeSpan::from_secs_f64(sum / count as f64));
         }
         self.service.mean()
     }

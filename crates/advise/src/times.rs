@@ -1,6 +1,6 @@
 //! A distribution of times in bounded memory.
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
@@ -29,7 +29,7 @@ pub struct Quantiles {
 
 impl Times {
     /// Adds a time.
-    pub fn add(&mut self, time: Span) {
+    pub fn add(&mut self, time: TimeSpan) {
         let times = self.0.get_or_insert_with(|| Box::new(empty()));
         times.saturating_record(time.as_micros().max(1));
     }
@@ -49,15 +49,15 @@ impl Times {
     }
 
     /// Returns the mean; `None` if empty.
-    pub fn mean(&self) -> Option<Span> {
+    pub fn mean(&self) -> Option<TimeSpan> {
         let times = self.0.as_ref().filter(|times| !times.is_empty())?;
-        Some(Span::from_secs_f64(times.mean() / 1e6))
+        Some(TimeSpan::from_secs_f64(times.mean() / 1e6))
     }
 
     /// Returns the quantile at `share`, from 0 to 1; `None` if empty.
-    pub fn at(&self, share: f64) -> Option<Span> {
+    pub fn at(&self, share: f64) -> Option<TimeSpan> {
         let times = self.0.as_ref().filter(|times| !times.is_empty())?;
-        Some(Span::from_micros(times.value_at_quantile(share)))
+        Some(TimeSpan::from_micros(times.value_at_quantile(share)))
     }
 
     /// Returns a summary; `None` if empty.
@@ -69,10 +69,11 @@ impl Times {
     }
 
     /// Returns each distinct time in order, with its count.
-    pub(crate) fn each(&self) -> impl Iterator<Item = (Span, u64)> + '_ {
+    pub(crate) fn each(&self) -> impl Iterator<Item = (TimeSpan, u64)> + '_ {
         let recorded = self.0.iter().flat_map(|times| times.iter_recorded());
-        recorded
-            .map(|it| (Span::from_micros(it.value_iterated_to()), it.count_since_last_iteration()))
+        recorded.map(|it| {
+            (TimeSpan::from_micros(it.value_iterated_to()), it.count_since_last_iteration())
+        })
     }
 }
 
@@ -88,7 +89,7 @@ mod tests {
     fn quantiles_are_known_to_two_digits() {
         let mut times = Times::default();
         assert_eq!((times.quantiles(), times.count()), (None, 0));
-        (1..=1000).for_each(|ms| times.add(Span::from_millis(ms)));
+        (1..=1000).for_each(|ms| times.add(TimeSpan::from_millis(ms)));
         let quantiles = times.quantiles().unwrap();
         for (is, should) in [
             (quantiles.p50, 0.5),
@@ -98,17 +99,17 @@ mod tests {
         ] {
             assert!((is / should - 1.0).abs() < 0.01, "{is} for {should}");
         }
-        times.add(Span::ZERO);
-        times.add(Span::MAX);
+        times.add(TimeSpan::ZERO);
+        times.add(TimeSpan::MAX);
         assert_eq!(times.count(), 1002);
-        assert!(times.at(1.0).unwrap() <= Span::from_secs(87_000));
+        assert!(times.at(1.0).unwrap() <= TimeSpan::from_secs(87_000));
     }
 
     #[test]
     fn two_are_as_one() {
         let (mut one, mut other) = (Times::default(), Times::default());
-        one.add(Span::from_secs(1));
-        other.add(Span::from_secs(3));
+        one.add(TimeSpan::from_secs(1));
+        other.add(TimeSpan::from_secs(3));
         one.merge(other.clone());
         other.merge(Times::default());
         assert_eq!((one.count(), other.count()), (2, 1));

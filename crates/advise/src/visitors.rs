@@ -70,7 +70,7 @@ impl Visitors {
 
 #[cfg(test)]
 mod tests {
-    use bywash_units::Span;
+    use bywash_units::TimeSpan;
 
     use super::*;
     use crate::sessions::Visit;
@@ -93,7 +93,7 @@ mod tests {
             (other, false),
         ];
         for (at, (client, in_vain)) in (0..).zip(asked) {
-            let began = Time::ZERO + Span::from_secs(at);
+            let began = Time::ZERO + TimeSpan::from_secs(at);
             let client = visitors.identify(client, began, &mut sessions).unwrap();
             let visit = Visit { client, began, ended: began, page: Some((at as u16, 0)), in_vain };
             begins.push((sessions.visit(&visit, began).begins, sessions.all));

@@ -4,7 +4,7 @@
 //! A service time is drawn from all measured ones of its class, and scaled so that the mean is that
 //! of the quiet hours. So the visitors ask for work, without the waiting in the log's durations.
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use crate::classes::RoleAssignment;
 use crate::graph::Graph;
@@ -43,9 +43,9 @@ pub struct Step {
     /// The purpose of the request.
     pub role: Role,
     /// The service time that it asks for.
-    pub service: Span,
+    pub service: TimeSpan,
     /// The pause after it.
-    pub think: Span,
+    pub think: TimeSpan,
     /// Whether it is an order.
     pub order: bool,
 }
@@ -70,7 +70,7 @@ impl WorkloadModel {
         }
         let model = |(tally, orders): (Tally, f64)| {
             let factor = match (tally.light(light), tally.service.mean()) {
-                (Some(light), Some(mean)) if mean > Span::ZERO => {
+                (Some(light), Some(mean)) if mean > TimeSpan::ZERO => {
                     light.as_secs_f64() / mean.as_secs_f64()
                 }
                 _ => 1.0,
@@ -102,7 +102,7 @@ impl WorkloadModel {
     /// Draws visitors that arrive at random within `lasts` and together request `pages` pages per
     /// second. The same seed gives the same visitors. A visitor that left the log unserved would
     /// have continued, so visits are longer than in the log, and there are fewer of them.
-    pub fn visitors(&self, pages: f64, lasts: Span, seed: u64) -> Vec<(Time, Vec<Step>)> {
+    pub fn visitors(&self, pages: f64, lasts: TimeSpan, seed: u64) -> Vec<(Time, Vec<Step>)> {
         let mut chance = Chance(seed);
         let mut left = (pages * lasts.as_secs_f64()).round() as usize;
         let mut visitors = Vec::new();
@@ -123,7 +123,7 @@ impl WorkloadModel {
         }
         // Given their number, the arrivals of a Poisson process are uniform over time.
         let each = lasts.as_secs_f64() / pause(&mut chance);
-        let at = |came: f64| Time::ZERO + Span::from_secs_f64(came * each);
+        let at = |came: f64| Time::ZERO + TimeSpan::from_secs_f64(came * each);
         visitors.into_iter().map(|(came, steps)| (at(came), steps)).collect()
     }
 
@@ -136,7 +136,7 @@ impl WorkloadModel {
             let factor = if model.service.count() > 0 { model.factor } else { 1.0 };
             steps.push(Step {
                 role: Role::ALL[role],
-                service: service.unwrap_or_default().scale(factor).max(Span::from_micros(1)),
+                service: service.unwrap_or_default().scale(factor).max(TimeSpan::from_micros(1)),
                 think: self.think.at(chance.next()).unwrap_or_default(),
                 order: chance.next() < model.order,
             });
@@ -148,7 +148,7 @@ impl WorkloadModel {
         steps
     }
 
-    fn any(&self, chance: &mut Chance) -> Option<Span> {
+    fn any(&self, chance: &mut Chance) -> Option<TimeSpan> {
         self.roles.iter().find_map(|role| role.service.at(chance.next()))
     }
 }

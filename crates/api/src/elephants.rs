@@ -1,7 +1,7 @@
 //! `/v1/elephants` and `/v1/routes`: which requests cause the load, and operators' decisions about
 //! them.
 
-use bywash_control::{Change, Effect, Entry, Gauge, Grants, Lot, OneClient};
+use bywash_control::{Change, Effect, Entry, Gauge, OneClient, ResponseStats, RuleLimits};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -53,9 +53,9 @@ pub struct Elephant {
     /// The elephant as it was found, and the decisions about it.
     #[serde(flatten)]
     pub entry: Entry,
-    /// The grants of the rule in force, or those that bywash proposes.
-    pub proposed: Option<Grants>,
-    /// The predicted effect of these grants.
+    /// The limits of the rule in force, or those that bywash proposes.
+    pub proposed: Option<RuleLimits>,
+    /// The predicted effect of these limits.
     pub effect: Option<Effect>,
     /// Why no effect is predicted.
     pub unpredicted: Option<String>,
@@ -93,7 +93,7 @@ pub struct Decision {
     /// rule keeps the end of that rule.
     #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
     pub lasts: Option<String>,
-    /// The changes to the proposed grants, or to those of the rule in force. Only for `approve` and
+    /// The changes to the proposed limits, or to those of the rule in force. Only for `approve` and
     /// `try`.
     #[serde(default)]
     pub change: Change,
@@ -107,7 +107,7 @@ pub struct Decision {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Preview {
-    /// The changes to the grants.
+    /// The changes to the limits.
     #[serde(default)]
     pub change: Change,
 }
@@ -115,9 +115,9 @@ pub struct Preview {
 /// The predicted effect of a rule. A preview changes nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Previewed {
-    /// The grants that the rule would have.
-    pub grants: Grants,
-    /// The predicted effect of these grants.
+    /// The limits that the rule would have.
+    pub limits: RuleLimits,
+    /// The predicted effect of these limits.
     pub effect: Option<Effect>,
     /// Why no effect is predicted.
     pub unpredicted: Option<String>,
@@ -189,9 +189,9 @@ pub struct Answers {
     /// The end of each window, in milliseconds since 1970.
     pub at_ms: Vec<u64>,
     /// The responses to the elephant's requests, by window.
-    pub elephants: Vec<Lot>,
+    pub elephants: Vec<ResponseStats>,
     /// The responses to all other requests, by window.
-    pub ants: Vec<Lot>,
+    pub ants: Vec<ResponseStats>,
 }
 
 /// Asks for a route by its name, whether or not it was found to use much.
@@ -241,7 +241,7 @@ pub struct Route {
 
 #[cfg(test)]
 mod tests {
-    use bywash_control::{Act, Book, Timestamp};
+    use bywash_control::{Act, RuleStore, Timestamp};
 
     use super::*;
 
@@ -253,12 +253,12 @@ mod tests {
             "transacts": false, "correlation": null
         }))
         .expect("an elephant");
-        let mut book = Book::default();
-        book.found(Timestamp::UNIX_EPOCH, vec![found], Act::Propose);
+        let mut store = RuleStore::default();
+        store.found(Timestamp::UNIX_EPOCH, vec![found], Act::Propose);
         let elephant = Elephant {
             remark: None,
             evaded: None,
-            entry: book.entries()[0].clone(),
+            entry: store.entries()[0].clone(),
             proposed: None,
             effect: None,
             unpredicted: None,

@@ -41,7 +41,7 @@ pub use lab::{LabResult, LabResults};
 pub use openapi::openapi;
 pub use policy::{Audit, ClassPolicy, Exported, Mode, Policy, SetBypass, SetClass, Undo};
 pub use problem::{Code, Problem, Proof};
-pub use requests::{Explained, Life, Request, Requests};
+pub use requests::{Explained, Request, RequestLifecycle, Requests};
 pub use sessions::{ClassLearned, Sessions, SessionsEvicted, SignalsSeen};
 pub use status::{
     ClassStatus, CookieStatus, MemoryStatus, PolicyInForce, Revisions, ServerStatus,

@@ -28,12 +28,12 @@ pub struct Request {
     pub fault: Option<String>,
     /// The request, the decision about it, and its outcome.
     #[serde(flatten)]
-    pub life: Option<Life>,
+    pub life: Option<RequestLifecycle>,
 }
 
 /// A request, the decision about it, and its outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Life {
+pub struct RequestLifecycle {
     /// The name of the request: sixteen hexadecimal digits.
     pub request: String,
     /// The method.

@@ -181,7 +181,8 @@ pub struct ClassStatus {
     pub waiting: u32,
     /// The requests that ended, by outcome.
     pub outcomes: OutcomeCounts,
-    /// The requests that ended, by what their session had proven. Bypassed requests are not counted.
+    /// The requests that ended, by what their session had proven. Bypassed requests are not
+    /// counted.
     #[serde(default)]
     pub standings: StandingCounts,
     /// Why the class does not do what it is for, if that shows.

@@ -71,7 +71,8 @@ fn praise(
     say(format!("{file}: all right, with {count} warning{}", if count == 1 { "" } else { "s" }));
 }
 
-/// Returns a line for each complaint. A path may contain any character, even a line feed.
+/// Returns a line for each certificate problem. Characters that could break the line are replaced,
+/// because the path of a file may contain any character.
 fn lines(certificate_problems: &CertificateProblems) -> String {
     let line = |(severity, message): (Severity, String)| {
         format!("{}: {}\n", severity.name(), printable(&message))

@@ -4,7 +4,7 @@ use bywash_command::Failure;
 use bywash_command::streams::{print, say};
 use bywash_command::{admin_client, browser, operators};
 use bywash_config::AdminAddress;
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use crate::args::Console;
 
@@ -31,5 +31,5 @@ pub(crate) fn console(args: &Console) -> Result<(), Failure> {
     print(&format!("{link}\n"))
 }
 
-const SHORTEST: Span = Span::from_secs(60);
-const LONGEST: Span = Span::from_secs(30 * 86_400);
+const SHORTEST: TimeSpan = TimeSpan::from_secs(60);
+const LONGEST: TimeSpan = TimeSpan::from_secs(30 * 86_400);

@@ -7,7 +7,7 @@ use bywash_command::elephant_text::{details, listing};
 use bywash_command::streams::{print, print_json};
 use bywash_command::{admin_client, operators};
 use bywash_control::Change;
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use crate::args::elephants::{Ask, Author, DecisionMeta, Elephants, List, Show};
 
@@ -32,7 +32,7 @@ pub(crate) fn elephants(what: &Elephants) -> Result<(), Failure> {
 fn decide(
     what: &str,
     meta: &DecisionMeta,
-    lasts: Option<Span>,
+    lasts: Option<TimeSpan>,
     change: Change,
 ) -> Result<(), Failure> {
     let DecisionMeta { number, author: Author { by, why }, which } = meta;

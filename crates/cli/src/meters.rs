@@ -7,7 +7,7 @@ use bywash_command::Failure;
 use bywash_engine::{Meter, Reading};
 use bywash_gateway::Gateway;
 use bywash_sense::{Cpu, Pressure};
-use bywash_units::Share;
+use bywash_units::Ratio;
 
 /// Feeds the engine readings of the machine while its policy wants them, which a reload may change.
 pub(crate) fn read(gateway: &Gateway) -> Result<(), Failure> {
@@ -46,7 +46,7 @@ struct Meters {
 }
 
 impl Meters {
-    fn read(&mut self, meter: Meter) -> io::Result<Option<Share>> {
+    fn read(&mut self, meter: Meter) -> io::Result<Option<Ratio>> {
         match meter {
             Meter::Cpu => self.cpu.read(),
             Meter::Pressure => self.pressure.read(),

@@ -10,7 +10,7 @@ use bywash_command::Failure;
 use bywash_command::signals::{SignalRequest, Signals};
 use bywash_command::streams::say;
 use bywash_handover::Supervisor;
-use bywash_shaper::{Held, Plan, ShaperError};
+use bywash_shaper::{Plan, ShapedDevice, ShaperError};
 
 use crate::args::{Lanes, Shaper};
 
@@ -39,7 +39,7 @@ fn run(plan: Plan) -> Result<(), Failure> {
     // Catch signals before anything is installed, so that no signal leaves the lanes behind.
     let mut signals = Signals::catch().map_err(Failure::running)?;
     let device = plan.device().clone();
-    let held = Held::take(plan).map_err(Failure::running)?;
+    let held = ShapedDevice::take(plan).map_err(Failure::running)?;
     say(format!("bywash: elephants have a lane on {device}"));
     // A supervisor that does not get this message waits for it until it times out, and logs that.
     let _ = supervisor.ready();

@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use bywash_api::{Elephant, Elephants, Lanes};
 use bywash_control::{
-    Elephant as Found, Entry, Grants, Lot, OneClient, Origin, Resource, State, Timestamp, Trial,
+    Elephant as Found, Entry, OneClient, Origin, Resource, ResponseStats, RuleLimits, State,
+    Timestamp, Trial,
 };
 use bywash_terminal::text::escaped;
 use bywash_terminal::{Align, Table};
@@ -125,14 +126,14 @@ pub fn details(elephant: &Elephant) -> String {
     let _ = writeln!(words, "state     {}", state(entry));
     if let State::Ruled(rule) = &entry.state {
         let _ = writeln!(words, "by        {}: {}", escaped(&rule.by), escaped(&rule.why));
-        let _ = writeln!(words, "rule      {}", grants(&rule.grants));
+        let _ = writeln!(words, "rule      {}", limits(&rule.limits));
         if let Some(means) = &elephant.lanes {
             let _ = writeln!(words, "bytes     {}", lanes(means));
         }
         let (waiting, running) = (elephant.waiting.unwrap_or(0), elephant.running.unwrap_or(0));
         let _ = writeln!(words, "now       {waiting} wait, {running} run");
     } else if let Some(proposed) = &elephant.proposed {
-        let _ = writeln!(words, "proposed  {}", grants(proposed));
+        let _ = writeln!(words, "proposed  {}", limits(proposed));
     }
     words.push_str(&others(elephant));
     if let Some(evaded) = &elephant.evaded {
@@ -261,13 +262,13 @@ fn evidence(found: &Found) -> String {
     words
 }
 
-fn grants(grants: &Grants) -> String {
-    let mut words = format!("{} at once", grants.max_concurrency);
-    if let Some(rate) = grants.rate {
+fn limits(limits: &RuleLimits) -> String {
+    let mut words = format!("{} at once", limits.max_concurrency);
+    if let Some(rate) = limits.rate {
         let _ = write!(words, ", {rate} a second");
     }
-    let _ = write!(words, ", {} may wait, up to {}", grants.queue, grants.wait);
-    if let Some(bytes) = grants.bytes {
+    let _ = write!(words, ", {} may wait, up to {}", limits.queue, limits.wait);
+    if let Some(bytes) = limits.bytes {
         let _ = write!(words, ", {bytes} bytes a second");
     }
     words
@@ -284,7 +285,7 @@ fn lanes(lanes: &Lanes) -> String {
 }
 
 fn trial(trial: &Trial) -> String {
-    let mut words = format!("trial     {}\n", grants(&trial.grants));
+    let mut words = format!("trial     {}\n", limits(&trial.limits));
     for (when, gauge) in [("before", Some(&trial.before)), ("during", trial.during.as_ref())] {
         let Some(gauge) = gauge else {
             let _ = writeln!(words, "  {when}  not over yet");
@@ -294,7 +295,7 @@ fn trial(trial: &Trial) -> String {
             let _ = writeln!(words, "  {when}  not measured");
             continue;
         }
-        let group = |name: &str, group: Lot| {
+        let group = |name: &str, group: ResponseStats| {
             let times = match (group.p50, group.p99) {
                 (Some(p50), Some(p99)) => format!(" in {:.0} ms (p99 {:.0})", 1e3 * p50, 1e3 * p99),
                 _ => String::new(),
@@ -336,7 +337,7 @@ mod tests {
         let elephant = json!({
             "number": 4, "pattern": "/all", "found": null, "since": at, "seen": at, "trial": null,
             "state": { "ruled": {
-                "grants": { "max_concurrency": 1, "queue": 0, "wait": "5s" }, "origin": "file",
+                "limits": { "max_concurrency": 1, "queue": 0, "wait": "5s" }, "origin": "file",
                 "by": "the file", "why": "so", "since": at, "until": null
             } }
         });
@@ -368,14 +369,14 @@ mod tests {
                 "correlation": [0.57, 1e-9]
             },
             "state": { "ruled": {
-                "grants": {
+                "limits": {
                     "max_concurrency": 2, "rate": 0.5, "queue": 9, "wait": "1.001s", "bytes": 8000
                 },
                 "exempt": ["/slow/a\u{9b}"], "origin": "trial", "by": "ana", "why": "too much",
                 "since": at, "until": "2026-01-02T03:05:05Z"
             } },
             "trial": {
-                "grants": { "max_concurrency": 1, "queue": 0, "wait": "5s" }, "predicted": null,
+                "limits": { "max_concurrency": 1, "queue": 0, "wait": "5s" }, "predicted": null,
                 "before": {
                     "seconds": 60.0, "used": 0.9, "elephants": group(Some(0.4)), "ants": group(None)
                 },

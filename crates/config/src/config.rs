@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use bywash_engine::catalog::Settings;
 use bywash_engine::classify::{Classifier, strict};
 use bywash_engine::{Class, ClassId, ClassSet, Options};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use crate::elephants::Elephants;
 use crate::identify::Identify;
@@ -89,7 +89,7 @@ pub struct Queue {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientLimits {
     /// Time for the head of a request to arrive.
-    pub header_timeout: Span,
+    pub header_timeout: TimeSpan,
     /// The most fields in the head.
     pub max_headers: usize,
     /// The most bytes of the head.
@@ -116,7 +116,7 @@ pub struct ClientLimits {
     /// The most concurrent requests on one HTTP/2 connection.
     pub h2_streams: u32,
     /// How long a client connection may stay open without a request.
-    pub idle_timeout: Span,
+    pub idle_timeout: TimeSpan,
     /// The most bytes that all clients together may make the gateway hold; `None` derives the
     /// number from the machine.
     pub memory: Option<u64>,
@@ -159,16 +159,16 @@ pub struct State {
     /// The directory.
     pub directory: PathBuf,
     /// The interval between saves. A killed process loses at most this much.
-    pub save_every: Span,
+    pub save_every: TimeSpan,
 }
 
 /// Shutdown of the process by SIGTERM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stop {
     /// How long running requests may continue after the listeners are closed.
-    pub grace: Span,
+    pub grace: TimeSpan,
     /// How long the listeners stay open after readiness has turned negative.
-    pub delay: Span,
+    pub delay: TimeSpan,
 }
 
 /// A class, with the settings that the gateway needs in addition to the engine's.
@@ -183,7 +183,7 @@ pub struct ClassConfig {
     /// The percentage of clients for which decisions are enforced in mode `enforce`.
     pub enforce_percent: u8,
     /// An answer later than this counts as late.
-    pub patience: Option<Span>,
+    pub patience: Option<TimeSpan>,
     /// The service level of its requests, if it has one.
     pub level: Option<Level>,
     /// Only answers with this field count as successes. Its value is the revenue of the success.

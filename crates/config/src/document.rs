@@ -46,7 +46,8 @@ impl<'t> Document<'t> {
         document
     }
 
-    /// Builds the document that sets only the application's address. `url` is its whole text.
+    /// Builds a document that sets only the application's address. Positions in it are positions in
+    /// `url`, because there is no file.
     pub(crate) fn for_upstream(url: &'t str) -> Self {
         let whole = 0..url.len();
         let at = |value| Spanned::new(whole.clone(), value);

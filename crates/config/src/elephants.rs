@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use bywash_engine::throttle;
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 /// `[elephants]` with its resources and rules.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,7 +11,7 @@ pub struct Elephants {
     /// The reaction to a finding.
     pub act: Act,
     /// The half-life of observations.
-    pub half_life: Span,
+    pub half_life: TimeSpan,
     /// Patterns that are always tracked as one route, whatever is learned.
     pub always_track: Vec<String>,
     /// The observed resources; without any, nothing is searched for.

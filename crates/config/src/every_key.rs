@@ -3,7 +3,7 @@
 use bywash_engine::catalog::Entry;
 
 use crate::key::{Key, Presence, Section};
-use crate::kind::Kind;
+use crate::kind::ValueKind;
 use crate::{Config, Problem, Problems, Severity, keys, schema};
 
 /// A key in a table that it belongs to.
@@ -73,34 +73,34 @@ impl TestedKey {
 }
 
 /// Returns values of a type that the kind does not accept.
-fn of_another_type(kind: &Kind) -> [&'static str; 4] {
+fn of_another_type(kind: &ValueKind) -> [&'static str; 4] {
     match kind {
-        Kind::Truth => ["1", "\"true\"", "2020-01-01", "{}"],
+        ValueKind::Truth => ["1", "\"true\"", "2020-01-01", "{}"],
         _ => ["true", "2020-01-01", "{}", "{ a = 1 }"],
     }
 }
 
 /// Returns values of the right type that the kind does not allow.
-fn not_allowed(kind: &Kind) -> Vec<String> {
+fn not_allowed(kind: &ValueKind) -> Vec<String> {
     match kind {
-        Kind::Exactly(only) => vec![format!("{}", only + 1)],
-        Kind::Whole { max, .. } => vec![format!("{}", max + 1), "-1".into()],
-        Kind::Number { .. } => vec!["-0.1".into(), "nan".into(), "inf".into()],
-        Kind::Span { .. } => vec!["\"20\"".into(), "\"9999h\"".into(), "\"-1s\"".into()],
-        Kind::Bytes { max, .. } => vec![format!("{}", max + 1), "\"1KB\"".into(), "-1".into()],
-        Kind::Word(_) | Kind::Policy(_) => vec!["\"zzz\"".into(), "\"\"".into()],
+        ValueKind::Exactly(only) => vec![format!("{}", only + 1)],
+        ValueKind::Whole { max, .. } => vec![format!("{}", max + 1), "-1".into()],
+        ValueKind::Number { .. } => vec!["-0.1".into(), "nan".into(), "inf".into()],
+        ValueKind::TimeSpan { .. } => vec!["\"20\"".into(), "\"9999h\"".into(), "\"-1s\"".into()],
+        ValueKind::Bytes { max, .. } => vec![format!("{}", max + 1), "\"1KB\"".into(), "-1".into()],
+        ValueKind::Word(_) | ValueKind::Policy(_) => vec!["\"zzz\"".into(), "\"\"".into()],
         // There is no third value.
-        Kind::Truth => vec![],
-        Kind::Admin => vec!["\"8080\"".into(), "\"unix:\"".into(), "\"unix:run/a\"".into()],
-        Kind::Path => vec!["\"\"".into(), "\"a\\nb\"".into()],
-        Kind::Paths { .. } => vec!["[]".into(), "[\"\"]".into()],
-        Kind::Address => vec!["\"8080\"".into(), "\"localhost:1\"".into()],
-        Kind::Text { .. } => vec!["\"?\"".into(), "\"\"".into()],
-        Kind::Texts { alone: true, .. } => {
+        ValueKind::Truth => vec![],
+        ValueKind::Admin => vec!["\"8080\"".into(), "\"unix:\"".into(), "\"unix:run/a\"".into()],
+        ValueKind::Path => vec!["\"\"".into(), "\"a\\nb\"".into()],
+        ValueKind::Paths { .. } => vec!["[]".into(), "[\"\"]".into()],
+        ValueKind::Address => vec!["\"8080\"".into(), "\"localhost:1\"".into()],
+        ValueKind::Text { .. } => vec!["\"?\"".into(), "\"\"".into()],
+        ValueKind::Texts { alone: true, .. } => {
             vec!["[]".into(), "[\"zzz\"]".into(), "\"zzz\"".into(), "\"\"".into()]
         }
-        Kind::Texts { least: 0, .. } => vec!["[\"zz z\"]".into()],
-        Kind::Texts { .. } => vec!["[]".into(), "[\"zz z\"]".into()],
+        ValueKind::Texts { least: 0, .. } => vec!["[\"zz z\"]".into()],
+        ValueKind::Texts { .. } => vec!["[]".into(), "[\"zz z\"]".into()],
     }
 }
 
@@ -132,7 +132,7 @@ fn a_value_that_is_not_allowed_is_refused_at_its_place() {
 fn a_list_that_is_too_long_is_refused_as_a_whole() {
     for tested in tested_keys() {
         let most = match tested.key.kind {
-            Kind::Texts { most, .. } | Kind::Paths { most } if most != usize::MAX => most,
+            ValueKind::Texts { most, .. } | ValueKind::Paths { most } if most != usize::MAX => most,
             _ => continue,
         };
         let problem = tested.problem_of(&format!("[{}]", "\"a\", ".repeat(most + 1)));

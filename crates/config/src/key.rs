@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use bywash_engine::catalog::{Domain, Entry, Parameter};
 
-use crate::kind::Kind;
+use crate::kind::ValueKind;
 
 /// One key of a table of the file.
 #[derive(Clone)]
 pub(crate) struct Key {
     pub(crate) name: &'static str,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ValueKind,
     pub(crate) presence: Presence,
     /// The default, or an example if there is no default; without TOML quotes.
     pub(crate) text: Cow<'static, str>,
@@ -65,7 +65,7 @@ impl Section {
     /// have none.
     pub(crate) fn policies(&self) -> Vec<Entry> {
         let listed = |key: &Key| match key.kind {
-            Kind::Policy(listed) => Some(listed.entries()),
+            ValueKind::Policy(listed) => Some(listed.entries()),
             _ => None,
         };
         self.keys.iter().find_map(listed).unwrap_or_default()
@@ -75,7 +75,7 @@ impl Section {
 impl Key {
     pub(crate) const fn required(
         name: &'static str,
-        kind: Kind,
+        kind: ValueKind,
         example: &'static str,
         why: &'static str,
     ) -> Self {
@@ -84,7 +84,7 @@ impl Key {
 
     pub(crate) const fn optional(
         name: &'static str,
-        kind: Kind,
+        kind: ValueKind,
         example: &'static str,
         why: &'static str,
     ) -> Self {
@@ -93,7 +93,7 @@ impl Key {
 
     pub(crate) const fn new(
         name: &'static str,
-        kind: Kind,
+        kind: ValueKind,
         default: &'static str,
         why: &'static str,
     ) -> Self {
@@ -104,13 +104,13 @@ impl Key {
     pub(crate) fn of_parameter(parameter: &'static Parameter) -> Self {
         let kind = match &parameter.domain {
             Domain::Count { min, max, .. } => {
-                Kind::Whole { min: u64::from(*min), max: u64::from(*max) }
+                ValueKind::Whole { min: u64::from(*min), max: u64::from(*max) }
             }
-            Domain::Share { min, max, .. } | Domain::Number { min, max, .. } => {
-                Kind::Number { min: *min, max: *max }
+            Domain::Ratio { min, max, .. } | Domain::Number { min, max, .. } => {
+                ValueKind::Number { min: *min, max: *max }
             }
-            Domain::Span { min, max, .. } => Kind::Span { min: *min, max: *max },
-            Domain::Choice(words) => Kind::Word(words),
+            Domain::TimeSpan { min, max, .. } => ValueKind::TimeSpan { min: *min, max: *max },
+            Domain::Choice(words) => ValueKind::Word(words),
         };
         let text = Cow::Owned(parameter.domain.default_text());
         Self { name: parameter.name, kind, presence: Presence::Default, text, why: parameter.why }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::key::{Key, Presence, Section};
 use crate::keys;
-use crate::kind::Kind;
+use crate::kind::ValueKind;
 
 /// Returns the JSON Schema, draft 2020-12.
 pub fn schema() -> Value {
@@ -105,32 +105,36 @@ fn property(key: &Key) -> Value {
     schema
 }
 
-fn takes(kind: &Kind) -> Value {
+fn takes(kind: &ValueKind) -> Value {
     match kind {
-        Kind::Exactly(only) => json!({ "const": only }),
-        Kind::Whole { min, max } => json!({ "type": "integer", "minimum": min, "maximum": max }),
-        Kind::Number { min, max: f64::MAX } => json!({ "type": "number", "minimum": min }),
-        Kind::Number { min, max } => json!({ "type": "number", "minimum": min, "maximum": max }),
-        Kind::Span { .. } => {
+        ValueKind::Exactly(only) => json!({ "const": only }),
+        ValueKind::Whole { min, max } => {
+            json!({ "type": "integer", "minimum": min, "maximum": max })
+        }
+        ValueKind::Number { min, max: f64::MAX } => json!({ "type": "number", "minimum": min }),
+        ValueKind::Number { min, max } => {
+            json!({ "type": "number", "minimum": min, "maximum": max })
+        }
+        ValueKind::TimeSpan { .. } => {
             json!({ "type": "string", "pattern": "^[0-9]+(\\.[0-9]*)?\\s*(ns|us|ms|s|m|h)$" })
         }
-        Kind::Bytes { min, max } => json!({
+        ValueKind::Bytes { min, max } => json!({
             "type": ["integer", "string"],
             "minimum": min,
             "maximum": max,
             "pattern": "^[0-9]+ *(B|KiB|MiB|GiB)$",
         }),
-        Kind::Word(_) | Kind::Policy(_) => json!({ "enum": kind.words() }),
-        Kind::Truth => json!({ "type": "boolean" }),
-        Kind::Admin => json!({ "type": "string", "pattern": "^(.+:[0-9]{1,5}|unix:/.+)$" }),
-        Kind::Path => json!({ "type": "string", "pattern": PATH }),
-        Kind::Address => json!({ "type": "string", "pattern": "^.+:[0-9]{1,5}$" }),
-        Kind::Text { regex, .. } => json!({ "type": "string", "pattern": regex }),
-        Kind::Texts { regex, least, most, alone: false, .. } => list(regex, *least, *most),
-        Kind::Texts { regex, least, most, alone: true, .. } => json!({
+        ValueKind::Word(_) | ValueKind::Policy(_) => json!({ "enum": kind.words() }),
+        ValueKind::Truth => json!({ "type": "boolean" }),
+        ValueKind::Admin => json!({ "type": "string", "pattern": "^(.+:[0-9]{1,5}|unix:/.+)$" }),
+        ValueKind::Path => json!({ "type": "string", "pattern": PATH }),
+        ValueKind::Address => json!({ "type": "string", "pattern": "^.+:[0-9]{1,5}$" }),
+        ValueKind::Text { regex, .. } => json!({ "type": "string", "pattern": regex }),
+        ValueKind::Texts { regex, least, most, alone: false, .. } => list(regex, *least, *most),
+        ValueKind::Texts { regex, least, most, alone: true, .. } => json!({
             "oneOf": [{ "type": "string", "pattern": regex }, list(regex, *least, *most)],
         }),
-        Kind::Paths { most } => list(PATH, 1, *most),
+        ValueKind::Paths { most } => list(PATH, 1, *most),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 /// The application behind the gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,9 +23,9 @@ pub struct Upstream {
     /// Whether the application notices that the client of a running request has left.
     pub departures: Departures,
     /// How long an idle connection to a server is kept.
-    pub keep_alive: Span,
+    pub keep_alive: TimeSpan,
     /// How often the addresses of servers with a host name are resolved.
-    pub resolve_every: Span,
+    pub resolve_every: TimeSpan,
     /// TLS settings for `https` servers.
     pub tls: UpstreamTls,
     /// When a server receives no requests, and when it receives them again.
@@ -108,9 +108,9 @@ pub struct Health {
     /// The path of the probe. Without it there are no probes, and only answers to requests count.
     pub path: Option<String>,
     /// The interval between probes.
-    pub interval: Span,
+    pub interval: TimeSpan,
     /// The time within which a server must answer a probe.
-    pub timeout: Span,
+    pub timeout: TimeSpan,
     /// Good answers in a row that bring a server back.
     pub rise: u32,
     /// Bad answers in a row that eject a server.
@@ -121,22 +121,22 @@ pub struct Health {
     /// fewer; 0 is never.
     pub eject_share: u32,
     /// How long failed requests eject a server.
-    pub eject_for: Span,
+    pub eject_for: TimeSpan,
     /// How long a server that is back receives less than its share; zero is not at all.
-    pub slow_start: Span,
+    pub slow_start: TimeSpan,
 }
 
 /// Timeouts of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
     /// Time to connect, TLS included.
-    pub connect: Span,
+    pub connect: TimeSpan,
     /// Time until the first byte of the answer.
-    pub response: Span,
+    pub response: TimeSpan,
     /// Time between two bytes of the answer.
-    pub idle: Span,
+    pub idle: TimeSpan,
     /// Time from the slot to the last byte of the answer.
-    pub total: Span,
+    pub total: TimeSpan,
 }
 
 impl Timeouts {

@@ -2,19 +2,19 @@
 
 use std::net::SocketAddr;
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use toml::Spanned;
 
 use crate::listen::AdminAddress;
 use crate::words::Worded;
 
-/// A value of a [`Kind`](crate::kind::Kind).
+/// A value of a [`ValueKind`](crate::kind::ValueKind).
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
     /// A whole number, or a size in bytes.
     Whole(u64),
     Number(f64),
-    Span(Span),
+    TimeSpan(TimeSpan),
     /// A word, or free text.
     Text(String),
     Texts(Vec<Spanned<String>>),
@@ -40,9 +40,9 @@ impl Value {
         }
     }
 
-    pub(crate) fn span(&self) -> Span {
+    pub(crate) fn span(&self) -> TimeSpan {
         match self {
-            Self::Span(span) => *span,
+            Self::TimeSpan(span) => *span,
             other => unreachable!("{other:?} is not a duration"),
         }
     }
@@ -92,7 +92,7 @@ impl Value {
         match self {
             Self::Whole(whole) => whole.to_string(),
             Self::Number(number) => number.to_string(),
-            Self::Span(span) => format!("{}ns", span.as_nanos()),
+            Self::TimeSpan(span) => format!("{}ns", span.as_nanos()),
             Self::Text(text) => text.clone(),
             Self::Texts(_) | Self::Truth(_) | Self::Address(_) | Self::Admin(_) => {
                 unreachable!("{self:?} is not the value of a parameter")

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::elephant::{Elephant, Resource};
-use crate::grants::Grants;
+use crate::rule_limits::RuleLimits;
 
 /// The predicted effect of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -37,20 +37,20 @@ pub enum Unpredicted {
 }
 
 impl Effect {
-    /// Predicts the effect of a rule with these grants on these requests.
+    /// Predicts the effect of a rule with these limits on these requests.
     ///
     /// # Errors
     /// If the rule does not bound the use by these requests.
-    pub fn of(elephant: &Elephant, grants: &Grants) -> Result<Self, Unpredicted> {
-        let by_rate = grants.rate.map(|rate| rate * elephant.cost);
-        let max_concurrency = f64::from(grants.max_concurrency);
+    pub fn of(elephant: &Elephant, limits: &RuleLimits) -> Result<Self, Unpredicted> {
+        let by_rate = limits.rate.map(|rate| rate * elephant.cost);
+        let max_concurrency = f64::from(limits.max_concurrency);
         let most = match elephant.consists_of {
             // A request that runs fills one processor or one slot.
             Resource::Processors | Resource::Slots => {
                 by_rate.map_or(max_concurrency, |by_rate| by_rate.min(max_concurrency))
             }
             Resource::Bytes => {
-                let bytes = grants.bytes.map(|bytes| bytes as f64);
+                let bytes = limits.bytes.map(|bytes| bytes as f64);
                 let limits = [bytes, by_rate].into_iter().flatten();
                 limits.min_by(f64::total_cmp).ok_or(Unpredicted::NotBytes)?
             }
@@ -79,14 +79,14 @@ pub struct Gauge {
     /// resource in that time, and always for `slots` and `bytes`, which are counted from requests.
     pub used: Option<f64>,
     /// The responses to the elephant's requests.
-    pub elephants: Lot,
+    pub elephants: ResponseStats,
     /// The responses to all other requests, except those under another elephant's rule.
-    pub ants: Lot,
+    pub ants: ResponseStats,
 }
 
 /// The responses to a group of requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Lot {
+pub struct ResponseStats {
     /// The number of requests per second that were answered.
     pub answered: f64,
     /// The number of requests per second that were not answered: rejected, failed, or abandoned by

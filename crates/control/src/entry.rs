@@ -1,21 +1,21 @@
 //! An elephant, and all decisions about it.
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::decision_meta::DecisionMeta;
 use crate::effect::{Effect, Gauge};
 use crate::elephant::Elephant;
-use crate::grants::{Change, Grants};
 use crate::refused::Refused;
+use crate::rule_limits::{Change, RuleLimits};
 use crate::time::after;
-use crate::word::Word;
 
 /// A rule that ended this recently was in force during some of the last minute.
-const MINUTE: Span = Span::from_secs(60);
+const MINUTE: TimeSpan = TimeSpan::from_secs(60);
 /// The age up to which an earlier measurement of the site still says something about the present.
-const FRESH: Span = Span::from_secs(3600);
+const FRESH: TimeSpan = TimeSpan::from_secs(3600);
 
 /// An elephant under its number.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -63,7 +63,7 @@ pub enum State {
     /// some time.
     Rejected {
         /// The decision.
-        word: Word,
+        meta: DecisionMeta,
         /// The end of the rejection.
         until: Timestamp,
     },
@@ -85,7 +85,7 @@ pub struct Ended {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rule {
     /// The limits that it sets.
-    pub grants: Grants,
+    pub limits: RuleLimits,
     /// Other routes that the pattern matches as well, and that the rule does not apply to. Empty
     /// for a rule of the file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -136,7 +136,7 @@ impl Origin {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trial {
     /// The limits of the rule.
-    pub grants: Grants,
+    pub limits: RuleLimits,
     /// The predicted effect.
     pub predicted: Option<Effect>,
     /// How the site performed before the trial, over as long a time. If another rule was in force
@@ -148,16 +148,16 @@ pub struct Trial {
 }
 
 impl Entry {
-    /// Returns the grants of a rule with `change` applied to the usual ones.
+    /// Returns the limits of a rule with `change` applied to the usual ones.
     ///
     /// # Errors
-    /// If the grants make no sense, or if there is neither a finding nor a rule that they could be
+    /// If the limits make no sense, or if there is neither a finding nor a rule that they could be
     /// based on.
-    pub fn with(&self, change: Change) -> Result<Grants, Refused> {
-        let grants = self.usual().ok_or(Refused::Nothing(self.number))?.changed(change);
-        match grants.wrong() {
-            Some(wrong) => Err(Refused::Grants(wrong)),
-            None => Ok(grants),
+    pub fn with(&self, change: Change) -> Result<RuleLimits, Refused> {
+        let limits = self.usual().ok_or(Refused::Nothing(self.number))?.changed(change);
+        match limits.wrong() {
+            Some(wrong) => Err(Refused::RuleLimits(wrong)),
+            None => Ok(limits),
         }
     }
 
@@ -199,9 +199,9 @@ impl Entry {
     /// time until now, if no rule was in force during it. Otherwise it is the measurement from
     /// before that rule, if it is known and recent.
     pub(crate) fn without_rule(&self, now: Timestamp, measured: Option<Gauge>) -> Option<Gauge> {
-        let is_within = |at: Timestamp, most: Span| at <= now && now < after(at, most);
+        let is_within = |at: Timestamp, most: TimeSpan| at <= now && now < after(at, most);
         let lasted =
-            measured.map_or(MINUTE, |gauge| Span::from_secs_f64(gauge.seconds).max(MINUTE));
+            measured.map_or(MINUTE, |gauge| TimeSpan::from_secs_f64(gauge.seconds).max(MINUTE));
         let lately = self.ended.as_ref().filter(|ended| is_within(ended.at, lasted));
         let known = match lately {
             Some(ended) => ended.before,
@@ -210,12 +210,14 @@ impl Entry {
         known.filter(|known| known.at.is_some_and(|at| is_within(at, FRESH)))
     }
 
-    /// Returns the grants that a rule has by default: those of the rule in force, or the proposed
+    /// Returns the limits that a rule has by default: those of the rule in force, or the proposed
     /// ones.
-    fn usual(&self) -> Option<Grants> {
+    fn usual(&self) -> Option<RuleLimits> {
         match &self.state {
-            State::Ruled(rule) => Some(rule.grants),
-            State::Proposed | State::Rejected { .. } => self.found.as_ref().map(Grants::proposed),
+            State::Ruled(rule) => Some(rule.limits),
+            State::Proposed | State::Rejected { .. } => {
+                self.found.as_ref().map(RuleLimits::proposed)
+            }
         }
     }
 }

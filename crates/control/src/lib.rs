@@ -2,13 +2,13 @@
 //!
 //! Discovery reports which requests cause the load. That is evidence. By itself it does not justify
 //! holding a client back, because only the operator knows whether the page may be slow [paper 5.5].
-//! A finding becomes a *proposal*, with its evidence and the predicted effect of a rule. An operator
-//! approves it with their name, a reason and a duration. The proposal is then a *rule*, until the
-//! rule ends, is undone, or the configuration file replaces it. A *trial* is a short rule whose
-//! effect is measured.
+//! A finding becomes a *proposal*, with its evidence and the predicted effect of a rule. An
+//! operator approves it with their name, a reason and a duration. The proposal is then a *rule*,
+//! until the rule ends, is undone, or the configuration file replaces it. A *trial* is a short rule
+//! whose effect is measured.
 //!
-//! Nothing here reads a clock or a file: the time is an argument, and [`Book::text`] returns the
-//! text to be stored.
+//! Nothing here reads a clock or a file: the time is an argument, and [`RuleStore::text`] returns
+//! the text to be stored.
 //!
 //! # Trust
 //!
@@ -23,51 +23,52 @@
 //! Lowest first. A module uses only those above it in this list; `scripts/check-modules` checks it.
 //! - `text.rs`: durations and revisions as text. `time.rs`: when decisions begin and end.
 //!   `mode.rs`: the mode of a class.
-//! - `word.rs`: the author, reason and duration of a decision. `refused.rs`: why one is rejected.
-//! - `clients.rs`, `held.rs`, `tally.rs`: what each client, and each route, has used.
-//! - `elephant.rs`: a finding, which is the evidence. `grants.rs`: the content of a rule.
+//! - `decision_meta.rs`: the author, reason and duration of a decision. `refused.rs`: why one is
+//!   rejected.
+//! - `clients.rs`, `slot_use.rs`, `tally.rs`: what each client, and each route, has used.
+//! - `elephant.rs`: a finding, which is the evidence. `rule_limits.rs`: the content of a rule.
 //!   `effect.rs`: its predicted effect and its measured one.
 //! - `spent.rs`: time series of the use of resources, for charts. `recent.rs`: the last minutes,
 //!   from which effects are measured.
 //! - `note.rs`: a line of the audit log.
 //! - `entry.rs`: an elephant with all decisions about it.
 //! - `watch.rs`: derives evidence from requests and from the use of resources.
-//! - `book/`: stores the entries, and is the only module that changes them.
+//! - `rule_store/`: stores the entries, and is the only module that changes them.
 //! - `overrides/`: the other settings that operators change for a limited time, such as the mode of
 //!   a class.
 #![forbid(unsafe_code)]
 
-mod book;
 mod clients;
+mod decision_meta;
 mod effect;
 mod elephant;
 mod entry;
-mod grants;
-mod held;
 mod mode;
 mod note;
 mod overrides;
 mod recent;
 mod refused;
+mod rule_limits;
+mod rule_store;
+mod slot_use;
 mod spent;
 mod tally;
 mod text;
 mod time;
 mod watch;
-mod word;
 
-pub use book::{Act, Book, BookError, InForce, Written};
 pub use clients::{Client, OneClient};
-pub use effect::{Effect, Gauge, Lot, Unpredicted};
+pub use decision_meta::{DecisionMeta, DecisionMetaError};
+pub use effect::{Effect, Gauge, ResponseStats, Unpredicted};
 pub use elephant::{Elephant, Resource};
 pub use entry::{Ended, Entry, Origin, Rule, State, Trial};
-pub use grants::{Change, Grants, Limit};
 pub use jiff::Timestamp;
 pub use mode::Mode;
 pub use note::{Note, Subject, What};
 pub use overrides::{MOST_OVERRIDES, NotOverridden, Override, Overrides, OverridesError, Target};
 pub use recent::{Answers, WINDOW as ANSWERS_WINDOW};
 pub use refused::{MOST_ENTRIES, MOST_RULES, Refused};
-pub use spent::{Lot as Spending, Spent, Window};
+pub use rule_limits::{Change, Limit, RuleLimits};
+pub use rule_store::{Act, FileRule, InForce, RuleStore, RuleStoreError};
+pub use spent::{RouteUse, Spent, Window};
 pub use watch::{BYTES, MOST_EXEMPT, Part, SLOTS, Seen, Watch, Watched};
-pub use word::{Word, WordError};

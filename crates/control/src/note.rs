@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::grants::Grants;
 use crate::mode::Mode;
+use crate::rule_limits::RuleLimits;
 
 /// A decision, or an event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -24,7 +24,7 @@ pub struct Note {
     pub why: String,
     /// The limits of the rule from now on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub grants: Option<Grants>,
+    pub limits: Option<RuleLimits>,
     /// When the decision ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,

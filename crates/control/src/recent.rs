@@ -3,20 +3,20 @@
 use std::collections::VecDeque;
 
 use bywash_discover::Column;
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
-use crate::effect::{Gauge, Lot};
+use crate::effect::{Gauge, ResponseStats};
 
 /// The number of requests that are kept.
 const MOST: usize = 200_000;
 /// The length of a window of [`Answers`], for charts.
-pub const WINDOW: Span = Span::from_secs(10);
+pub const WINDOW: TimeSpan = TimeSpan::from_secs(10);
 /// The number of these windows: 15 minutes.
 const WINDOWS: u64 = 90;
 /// How long after its end a request is known here at the latest, unless the gateway is very busy.
-const LATE: Span = Span::from_secs(1);
+const LATE: TimeSpan = TimeSpan::from_secs(1);
 /// How long requests are kept: for the longest trial, and as long before it.
-const KEPT: Span = Span::from_secs(1300);
+const KEPT: TimeSpan = TimeSpan::from_secs(1300);
 
 /// The responses of one window.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,9 +24,9 @@ pub struct Answers {
     /// The end of the window.
     pub until: Time,
     /// The responses to the elephant's requests.
-    pub elephants: Lot,
+    pub elephants: ResponseStats,
     /// The responses to all other requests.
-    pub ants: Lot,
+    pub ants: ResponseStats,
 }
 
 /// A request that has ended.
@@ -37,7 +37,7 @@ struct Ended {
     /// The elephant whose rule applied to it.
     rule: Option<u32>,
     /// How long its client waited for the response; `None` if it got none.
-    response: Option<Span>,
+    response: Option<TimeSpan>,
 }
 
 /// Selects an elephant's requests: those of its route, and all that its rule applied to.
@@ -75,7 +75,7 @@ impl Recent {
         at: Time,
         column: Column,
         rule: Option<u32>,
-        response: Option<Span>,
+        response: Option<TimeSpan>,
     ) {
         if self.ended.len() == MOST {
             self.ended.pop_front();
@@ -151,7 +151,7 @@ impl Recent {
 struct Side {
     answered: u64,
     refused: u64,
-    times: Vec<Span>,
+    times: Vec<TimeSpan>,
 }
 
 impl Side {
@@ -168,14 +168,14 @@ impl Side {
         }
     }
 
-    fn lot(mut self, seconds: f64) -> Lot {
+    fn lot(mut self, seconds: f64) -> ResponseStats {
         self.times.sort_unstable();
         let at = |part: f64| {
             let last = self.times.len().checked_sub(1)?;
             self.times.get((last as f64 * part).round() as usize).map(|time| time.as_secs_f64())
         };
         let each_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
-        Lot {
+        ResponseStats {
             answered: each_second(self.answered),
             refused: each_second(self.refused),
             p50: at(0.5),
@@ -193,7 +193,7 @@ mod tests {
     }
 
     fn at(seconds: u64) -> Time {
-        Time::ZERO + Span::from_secs(seconds)
+        Time::ZERO + TimeSpan::from_secs(seconds)
     }
 
     #[test]
@@ -201,8 +201,8 @@ mod tests {
         let elephant = Column::new(1).expect("a column of the table");
         let mut recent = Recent::default();
         for second in 0..100 {
-            recent.ended(at(second), elephant, None, Some(Span::from_secs(9)));
-            recent.ended(at(second), Column::OTHER, None, Some(Span::from_millis(10)));
+            recent.ended(at(second), elephant, None, Some(TimeSpan::from_secs(9)));
+            recent.ended(at(second), Column::OTHER, None, Some(TimeSpan::from_millis(10)));
             recent.ended(at(second), Column::OTHER, None, None);
             recent.used(0, at(second), 0.5);
             recent.used(1, at(second), if second < 60 { 1.0 } else { 0.25 });
@@ -219,9 +219,9 @@ mod tests {
     #[test]
     fn what_came_under_the_rule_is_the_elephants_whatever_it_is_called() {
         let mut recent = Recent::default();
-        recent.ended(at(3), Column::OTHER, None, Some(Span::from_millis(10)));
-        recent.ended(at(1), Column::OTHER, Some(7), Some(Span::from_secs(9)));
-        recent.ended(at(2), Column::OTHER, Some(8), Some(Span::from_millis(20)));
+        recent.ended(at(3), Column::OTHER, None, Some(TimeSpan::from_millis(10)));
+        recent.ended(at(1), Column::OTHER, Some(7), Some(TimeSpan::from_secs(9)));
+        recent.ended(at(2), Column::OTHER, Some(8), Some(TimeSpan::from_millis(20)));
         let gauge = recent.gauge(of(None), None, at(0), at(10));
         assert_eq!(
             (gauge.elephants.p99, gauge.ants.p99),
@@ -235,10 +235,10 @@ mod tests {
     #[test]
     fn what_came_before_says_nothing_of_how_long_it_takes_now() {
         let mut recent = Recent::default();
-        recent.ended(at(60), Column::OTHER, None, Some(Span::from_millis(100)));
-        let waited = Span::from_secs(30);
+        recent.ended(at(60), Column::OTHER, None, Some(TimeSpan::from_millis(100)));
+        let waited = TimeSpan::from_secs(30);
         recent.ended(at(80), Column::OTHER, None, Some(waited));
-        recent.ended(at(89), Column::OTHER, None, Some(Span::from_secs(29)));
+        recent.ended(at(89), Column::OTHER, None, Some(TimeSpan::from_secs(29)));
         let gauge = recent.gauge(of(None), None, at(60), at(90));
         assert!((gauge.ants.answered - 0.1).abs() < 1e-9, "all three: {gauge:?}");
         assert_eq!(gauge.ants.p99, Some(29.0), "the one that came in that time");
@@ -252,7 +252,7 @@ mod tests {
         let mut recent = Recent::default();
         for second in 0..95 {
             recent.ended(at(second), elephant, None, None);
-            recent.ended(at(second), Column::OTHER, None, Some(Span::from_millis(second)));
+            recent.ended(at(second), Column::OTHER, None, Some(TimeSpan::from_millis(second)));
         }
         let early = recent.answers(of(Some(elephant)), at(65));
         assert_eq!(early.len(), 5, "not the first, of which not all is known, nor the last");

@@ -1,6 +1,6 @@
 //! Why a decision was rejected, and how many decisions there can be.
 
-use crate::word::WordError;
+use crate::decision_meta::DecisionMetaError;
 
 /// The number of rules that can be in force at once. Each request is matched against all of them.
 pub const MOST_RULES: usize = 64;
@@ -15,13 +15,13 @@ pub enum Refused {
     Unknown(u32),
     /// The author, the reason or the duration is invalid.
     #[error(transparent)]
-    Word(#[from] WordError),
+    DecisionMeta(#[from] DecisionMetaError),
     /// Some of the requests are transactions.
     #[error("some of these requests are transactions, which no rule may hold back")]
     Transacts,
     /// The limits make no sense.
     #[error("{0}")]
-    Grants(&'static str),
+    RuleLimits(&'static str),
     /// The trial is too long.
     #[error("a trial lasts 10s to 10m: approve the rule if it is to hold for longer")]
     Trial,

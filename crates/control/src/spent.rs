@@ -4,10 +4,10 @@
 //! worked on. If it is counted (slots, bytes of responses), the use by a route is the count.
 
 use bywash_discover::{Column, Discovery, Seen};
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use crate::elephant::Resource;
-use crate::held::{Held, WINDOW};
+use crate::slot_use::{SlotUse, WINDOW};
 
 /// The use of a resource in the last windows.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,12 +28,12 @@ pub struct Window {
     /// The fraction of the capacity that was used.
     pub used: f64,
     /// The use by each of the requested routes.
-    pub routes: Vec<Lot>,
+    pub routes: Vec<RouteUse>,
 }
 
 /// The use by one route in a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Lot {
+pub struct RouteUse {
     /// The number of requests that were worked on. A request that spans windows counts by
     /// fractions.
     pub requests: f64,
@@ -42,7 +42,7 @@ pub struct Lot {
 }
 
 /// How far back the windows go.
-const KEPT: Span = Span::from_secs(1800);
+const KEPT: TimeSpan = TimeSpan::from_secs(1800);
 /// The fraction of a window that must have been read.
 const READ: f64 = 0.5;
 
@@ -58,7 +58,7 @@ impl Spent {
         let window = |seen: Seen<'_>| {
             let route = |(column, cost): &(Option<Column>, f64)| {
                 let requests = column.map_or(0.0, |column| seen.worked(column)) / seen.read;
-                Lot { requests, used: share(cost * requests) }
+                RouteUse { requests, used: share(cost * requests) }
             };
             (seen.read >= READ).then(|| Window {
                 until: seen.until,
@@ -73,14 +73,14 @@ impl Spent {
     pub(crate) fn counted(
         capacity: f64,
         of: Resource,
-        held: &Held,
+        held: &SlotUse,
         now: Time,
         columns: &[Option<Column>],
     ) -> Self {
         let step = WINDOW.as_secs_f64();
-        let lot = |lot: crate::held::Lot| {
+        let lot = |lot: crate::slot_use::RouteUse| {
             let units = if of == Resource::Bytes { lot.bytes } else { lot.held };
-            Lot { requests: lot.requests, used: units / (capacity * step) }
+            RouteUse { requests: lot.requests, used: units / (capacity * step) }
         };
         let windows = held.windows(now, columns).into_iter().map(|(until, routes, all)| Window {
             until,

@@ -1,10 +1,10 @@
 //! When decisions begin and end.
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use jiff::Timestamp;
 
 /// Returns the time `span` after `at`, or the latest possible time.
-pub(crate) fn after(at: Timestamp, span: Span) -> Timestamp {
+pub(crate) fn after(at: Timestamp, span: TimeSpan) -> Timestamp {
     let span = jiff::SignedDuration::try_from(span.to_std()).unwrap_or(jiff::SignedDuration::MAX);
     at.checked_add(span).unwrap_or(Timestamp::MAX)
 }

@@ -11,14 +11,14 @@
 use bywash_discover::template::{Asked, Templates};
 use bywash_discover::{Column, Discovery, Evidence, Finding, Resource, Routes, Settings};
 use bywash_engine::classify::Pattern;
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use crate::clients::{Client, Clients, OneClient};
 use crate::effect::Gauge;
 use crate::elephant::{Elephant, Resource as ConsistsOf};
 use crate::entry::Entry;
-use crate::held::Held;
 use crate::recent::{Answers, Recent, Which};
+use crate::slot_use::SlotUse;
 use crate::spent::Spent;
 use crate::tally::{Sum, Tally};
 
@@ -49,7 +49,7 @@ pub struct Seen<'t> {
     /// The elephant whose rule applied to it.
     pub rule: Option<u32>,
     /// How long its client waited for the complete response; `None` if it got none.
-    pub response: Option<Span>,
+    pub response: Option<TimeSpan>,
     /// The bytes of the response.
     pub bytes: u64,
     /// Whether it is a transaction.
@@ -105,13 +105,13 @@ const HELD: fn(Sum) -> f64 = |sum| sum.held;
 /// each of them.
 pub const MOST_EXEMPT: usize = 64;
 /// Routes that have not been requested for this long are rarely requested.
-const SETTLED: Span = Span::from_secs(900);
+const SETTLED: TimeSpan = TimeSpan::from_secs(900);
 /// How often columns are reassigned, and older requests lose weight.
-const WEIGHED: Span = Span::from_secs(60);
+const WEIGHED: TimeSpan = TimeSpan::from_secs(60);
 /// The shortest observation from which elephants are reported.
-const SOME: Span = Span::from_secs(60);
+const SOME: TimeSpan = TimeSpan::from_secs(60);
 /// A resource that has not been read for this long says nothing about the present.
-const STALE: Span = Span::from_secs(120);
+const STALE: TimeSpan = TimeSpan::from_secs(120);
 /// The fraction of the capacity that a route must use to be an elephant, for a resource that is
 /// counted. One route may account for half of the use, which does no harm while capacity is left.
 const MUCH: f64 = 0.2;
@@ -122,14 +122,14 @@ pub struct Watch {
     /// The watched resources. Each has a discovery of its own, so a resource that cannot be read
     /// does not affect the others.
     resources: Vec<(Watched, Discovery)>,
-    half_life: Span,
+    half_life: TimeSpan,
     templates: Templates,
     /// The version of the templates when columns were last named.
     version: u64,
     routes: Routes<String>,
     clients: Clients,
     tally: Tally,
-    held: Held,
+    held: SlotUse,
     recent: Recent,
     weighed: Option<Time>,
     begun: Option<Time>,
@@ -139,7 +139,7 @@ pub struct Watch {
 impl Watch {
     /// Creates a watch of these resources. Requests that match a pattern of `always_track` are one
     /// route.
-    pub fn new(always_track: Vec<Pattern>, resources: Vec<Watched>, half_life: Span) -> Self {
+    pub fn new(always_track: Vec<Pattern>, resources: Vec<Watched>, half_life: TimeSpan) -> Self {
         let discovery = |watched: Watched| {
             let resource = Resource { capacity: watched.capacity, idle: watched.idle };
             let settings = Settings { half_life, ..Settings::of(vec![resource]) };
@@ -153,7 +153,7 @@ impl Watch {
             routes: Routes::default(),
             clients: Clients::default(),
             tally: Tally::default(),
-            held: Held::default(),
+            held: SlotUse::default(),
             recent: Recent::default(),
             weighed: None,
             begun: None,
@@ -165,7 +165,7 @@ impl Watch {
     pub fn request(&mut self, ended: Time, seen: &Seen<'_>) {
         let Seen { method, target, client, worked, rule, response, bytes, transacts, is_good } =
             *seen;
-        let took = worked.map_or(Span::ZERO, |(from, to)| to.since(from));
+        let took = worked.map_or(TimeSpan::ZERO, |(from, to)| to.since(from));
         let seconds = took.as_secs_f64();
         let key = client.key;
         let asked = Asked { method, target, client: key, address: key, seconds, is_good };
@@ -246,7 +246,7 @@ impl Watch {
 
     /// Returns each resource, how long it was observed, and the fraction of its capacity that was
     /// used.
-    pub fn resources(&self) -> impl Iterator<Item = (&Watched, Span, f64)> {
+    pub fn resources(&self) -> impl Iterator<Item = (&Watched, TimeSpan, f64)> {
         self.resources.iter().map(|(watched, discovery)| {
             let used = discovery.utilisation(0);
             (watched, discovery.seen(), if used.is_finite() { used } else { 0.0 })
@@ -283,8 +283,9 @@ impl Watch {
     }
 
     /// Returns how long requests were counted, and the fraction of `slots` that they held.
-    pub fn held(&self, slots: f64) -> (Span, f64) {
-        let seen = self.begun.zip(self.advanced).map_or(Span::ZERO, |(from, to)| to.since(from));
+    pub fn held(&self, slots: f64) -> (TimeSpan, f64) {
+        let seen =
+            self.begun.zip(self.advanced).map_or(TimeSpan::ZERO, |(from, to)| to.since(from));
         let seconds = self.tally.seconds();
         let used = if seconds > 0.0 && slots > 0.0 {
             self.tally.all().held / (slots * seconds)

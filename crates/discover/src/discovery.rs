@@ -4,7 +4,7 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use crate::columns::Column;
 use crate::correlation::Correlation;
@@ -15,7 +15,7 @@ use crate::settings::Settings;
 use crate::sums::Sums;
 
 /// The last minutes, in which new elephants are searched for separately.
-const RECENT: Span = Span::from_secs(5 * 60);
+const RECENT: TimeSpan = TimeSpan::from_secs(5 * 60);
 /// The fraction of findings that may be false.
 const FALSE: f64 = 0.01;
 /// The same for new elephants, which are searched for over and over.
@@ -23,7 +23,7 @@ const FALSE_NEW: f64 = 0.001;
 /// The largest p-value of a new elephant by the windows that price it.
 const SURE_NEW: f64 = 0.001;
 /// The shortest coarse window.
-const COARSE: Span = Span::from_secs(5);
+const COARSE: TimeSpan = TimeSpan::from_secs(5);
 /// The fraction of a window whose use must have been read.
 const READ: f64 = 0.99;
 
@@ -67,7 +67,7 @@ pub struct Discovery {
 impl Discovery {
     /// Creates a discovery without evidence.
     pub fn new(settings: Settings) -> Self {
-        let windows = |span: Span| span.as_nanos().div_ceil(settings.step.as_nanos());
+        let windows = |span: TimeSpan| span.as_nanos().div_ceil(settings.step.as_nanos());
         let fading = libm::exp2(-settings.step.as_secs_f64() / settings.half_life.as_secs_f64());
         let open = 2 * windows(settings.lag) as usize + 2;
         Self {
@@ -156,18 +156,18 @@ impl Discovery {
     }
 
     /// Returns how long resources were observed.
-    pub fn seen(&self) -> Span {
-        Span::from_nanos(self.rings.steps() * self.settings.step.as_nanos())
+    pub fn seen(&self) -> TimeSpan {
+        TimeSpan::from_nanos(self.rings.steps() * self.settings.step.as_nanos())
     }
 
     /// Returns the length of a coarse window.
-    pub fn window(&self) -> Span {
-        Span::from_nanos(self.rings.coarse_steps() * self.settings.step.as_nanos())
+    pub fn window(&self) -> TimeSpan {
+        TimeSpan::from_nanos(self.rings.coarse_steps() * self.settings.step.as_nanos())
     }
 
     /// Returns the coarse windows of the last `last`, the oldest first. The newest may be
     /// incomplete.
-    pub fn windows(&self, last: Span) -> impl Iterator<Item = Seen<'_>> {
+    pub fn windows(&self, last: TimeSpan) -> impl Iterator<Item = Seen<'_>> {
         let window = self.window().as_nanos();
         let newest = self.rings.coarse().back().map_or(0, Window::number);
         let first = newest.saturating_sub(last.as_nanos() / window.max(1));

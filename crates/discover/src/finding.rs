@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use crate::columns::Column;
 use crate::false_discovery::threshold;
@@ -14,7 +14,7 @@ use crate::settings::{Resource, Settings};
 use crate::sums::Sums;
 
 /// The time of observation below which all findings are provisional.
-const ENOUGH: Span = Span::from_secs(15 * 60);
+const ENOUGH: TimeSpan = TimeSpan::from_secs(15 * 60);
 /// The windows with which candidates are chosen, and with which they are tested in addition to
 /// short windows. If requests are not brief, short windows alone would also name routes that arrive
 /// in the same second as an elephant.
@@ -45,7 +45,8 @@ pub enum Evidence {
     Confirmed,
 }
 
-/// An elephant.
+/// An elephant: a route that causes a large share of the use of a resource, with its estimated
+/// cost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
     /// The index of the resource in [`Settings::resources`].

@@ -13,7 +13,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use crate::columns::{Column, MOST_COLUMNS};
 
@@ -58,7 +58,7 @@ impl<K: Ord + Clone> Default for Routes<K> {
 
 impl<K: Ord + Clone> Routes<K> {
     /// Counts a request that took `took`, and returns the column of its route.
-    pub fn column(&mut self, route: &K, took: Span) -> Column {
+    pub fn column(&mut self, route: &K, took: TimeSpan) -> Column {
         let seconds = took.as_secs_f64();
         if let Some(known) = self.known.get_mut(route) {
             let before = Weight::of(known.weight);

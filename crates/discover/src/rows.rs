@@ -11,7 +11,7 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use crate::columns::Column;
 
@@ -87,7 +87,7 @@ impl Row {
 /// The windows that requests may still belong to.
 #[derive(Clone, Debug)]
 pub(crate) struct Rows {
-    step: Span,
+    step: TimeSpan,
     /// The number of the first open window.
     first: u64,
     open: VecDeque<Row>,
@@ -96,7 +96,7 @@ pub(crate) struct Rows {
 
 impl Rows {
     /// Creates rows of which at most `most` windows are open at a time.
-    pub(crate) fn new(step: Span, most: usize) -> Self {
+    pub(crate) fn new(step: TimeSpan, most: usize) -> Self {
         Self { step, first: 0, open: VecDeque::new(), most }
     }
 

@@ -2,17 +2,17 @@
 
 use alloc::vec::Vec;
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 /// The settings of a discovery.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The length of a window: a second, or longer if use is read less often.
-    pub step: Span,
+    pub step: TimeSpan,
     /// The half-life of windows in the search for candidates.
-    pub half_life: Span,
+    pub half_life: TimeSpan,
     /// How long after a window a request may end and still be counted in it.
-    pub lag: Span,
+    pub lag: TimeSpan,
     /// The resources, which are read together.
     pub resources: Vec<Resource>,
 }
@@ -30,7 +30,7 @@ impl Settings {
     /// Returns settings with windows of a second and a half-life of half an hour. Requests of up to
     /// 30 s are counted completely.
     pub fn of(resources: Vec<Resource>) -> Self {
-        let seconds = Span::from_secs;
+        let seconds = TimeSpan::from_secs;
         Self { step: seconds(1), half_life: seconds(1800), lag: seconds(30), resources }
     }
 

@@ -177,7 +177,7 @@ impl Route<'_> {
     }
 }
 
-/// Returns the host as in a URL: without the port that is the default of its scheme.
+/// Returns the value of the `Host` field: the host, and the port unless it is the scheme's default.
 fn host(server: &Server) -> String {
     let authority = server.authority();
     let usual = format!(":{}", server.scheme.port());

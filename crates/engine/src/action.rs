@@ -1,6 +1,6 @@
 //! Actions: the engine's instructions to its driver.
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use crate::reason::Reason;
 use crate::request::RequestId;
@@ -26,7 +26,7 @@ pub enum Action {
         /// Why the request is refused.
         reason: Reason,
         /// The time after which a retry may find the queue drained; the driver adds jitter.
-        retry_after: Span,
+        retry_after: TimeSpan,
     },
     /// Stop this running request and tell its client so. The engine has taken its slot back, and
     /// its number is free.
@@ -36,7 +36,7 @@ pub enum Action {
         /// Why the request is stopped.
         reason: Reason,
         /// The time after which a retry may find the queue drained; the driver adds jitter.
-        retry_after: Span,
+        retry_after: TimeSpan,
     },
     /// Stop this running request because its client has left. The engine has taken its slot back,
     /// and its number is free.

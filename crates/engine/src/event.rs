@@ -1,6 +1,6 @@
 //! Events: the engine's input.
 
-use bywash_units::{Share, Utility};
+use bywash_units::{Ratio, Utility};
 
 use crate::request::{AddressKey, ClassId, Request, RequestId, SessionKey, Signals};
 
@@ -176,7 +176,7 @@ pub struct Reading {
     /// The quantity that was measured.
     pub meter: Meter,
     /// The measured value.
-    pub share: Share,
+    pub share: Ratio,
 }
 
 /// A quantity of the machine that can be measured.

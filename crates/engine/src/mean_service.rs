@@ -1,14 +1,14 @@
 //! The mean service time of requests, smoothed.
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
-/// The mean service time by exponential smoothing.
+/// The exponentially weighted mean of service times.
 ///
-/// About the last hundred requests count. That is quick enough to follow a change in the mix of
-/// requests and slow enough not to follow a single one.
+/// It depends mostly on the last hundred requests. So it follows a change in the mix of requests
+/// quickly, but not a single request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MeanService {
-    mean: Span,
+    mean: TimeSpan,
     seen: u32,
 }
 
@@ -17,17 +17,17 @@ const WEIGHT: f64 = 1.0 / 64.0;
 
 impl MeanService {
     /// A mean without any measurement.
-    pub const UNKNOWN: Self = Self { mean: Span::ZERO, seen: 0 };
+    pub const UNKNOWN: Self = Self { mean: TimeSpan::ZERO, seen: 0 };
 
     /// Creates a mean of `seen` measurements, as [`MeanService::mean`] and [`MeanService::seen`]
     /// returned them earlier. The more measurements there were, the less the next one changes the
     /// mean.
-    pub const fn new(mean: Span, seen: u32) -> Self {
+    pub const fn new(mean: TimeSpan, seen: u32) -> Self {
         Self { mean, seen }
     }
 
     /// Adds the service time of one more request.
-    pub(crate) fn learn(&mut self, service: Span) {
+    pub(crate) fn learn(&mut self, service: TimeSpan) {
         self.seen = self.seen.saturating_add(1);
         // The plain mean is used at first, so that the first request does not keep too much weight.
         let weight = WEIGHT.max(1.0 / f64::from(self.seen));
@@ -35,7 +35,7 @@ impl MeanService {
     }
 
     /// Returns the mean; zero while nothing is known.
-    pub const fn mean(&self) -> Span {
+    pub const fn mean(&self) -> TimeSpan {
         self.mean
     }
 

@@ -5,7 +5,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
-use bywash_units::{Share, Span};
+use bywash_units::{Ratio, TimeSpan};
 
 /// A kind of policy, named by the decision that it makes. It determines what is built from the
 /// policy's settings.
@@ -65,7 +65,7 @@ pub enum Domain {
         default: u32,
     },
     /// A fraction, 0 to 1.
-    Share {
+    Ratio {
         /// The minimum.
         min: f64,
         /// The maximum.
@@ -83,13 +83,13 @@ pub enum Domain {
         default: f64,
     },
     /// A duration.
-    Span {
+    TimeSpan {
         /// The minimum.
-        min: Span,
+        min: TimeSpan,
         /// The maximum.
-        max: Span,
+        max: TimeSpan,
         /// The default.
-        default: Span,
+        default: TimeSpan,
     },
     /// One of a few words; the first is the default.
     Choice(&'static [&'static str]),
@@ -100,12 +100,12 @@ pub enum Domain {
 pub enum Value {
     /// A value of [`Domain::Count`].
     Count(u32),
-    /// A value of [`Domain::Share`].
-    Share(Share),
+    /// A value of [`Domain::Ratio`].
+    Ratio(Ratio),
     /// A value of [`Domain::Number`].
     Number(f64),
-    /// A value of [`Domain::Span`].
-    Span(Span),
+    /// A value of [`Domain::TimeSpan`].
+    TimeSpan(TimeSpan),
     /// A value of [`Domain::Choice`].
     Choice(&'static str),
 }
@@ -173,9 +173,9 @@ impl Domain {
     pub(crate) fn default(&self) -> Value {
         match self {
             Self::Count { default, .. } => Value::Count(*default),
-            Self::Share { default, .. } => Value::Share(Share::new(*default)),
+            Self::Ratio { default, .. } => Value::Ratio(Ratio::new(*default)),
             Self::Number { default, .. } => Value::Number(*default),
-            Self::Span { default, .. } => Value::Span(*default),
+            Self::TimeSpan { default, .. } => Value::TimeSpan(*default),
             Self::Choice(words) => Value::Choice(words[0]),
         }
     }
@@ -185,15 +185,15 @@ impl Domain {
             Self::Count { min, max, .. } => {
                 text.parse().ok().filter(|n| (min..=max).contains(&n)).map(Value::Count)
             }
-            Self::Share { min, max, .. } => {
+            Self::Ratio { min, max, .. } => {
                 let share = text.parse().ok().filter(|n| (min..=max).contains(&n));
-                share.map(|n: f64| Value::Share(Share::new(n)))
+                share.map(|n: f64| Value::Ratio(Ratio::new(n)))
             }
             Self::Number { min, max, .. } => {
                 text.parse().ok().filter(|n| (min..=max).contains(&n)).map(Value::Number)
             }
-            Self::Span { min, max, .. } => {
-                text.parse().ok().filter(|n| (min..=max).contains(&n)).map(Value::Span)
+            Self::TimeSpan { min, max, .. } => {
+                text.parse().ok().filter(|n| (min..=max).contains(&n)).map(Value::TimeSpan)
             }
             Self::Choice(words) => {
                 words.iter().find(|word| **word == text).map(|w| Value::Choice(w))
@@ -205,9 +205,9 @@ impl Domain {
     pub fn takes(&self) -> String {
         match self {
             Self::Count { min, max, .. } => alloc::format!("a whole number from {min} to {max}"),
-            Self::Share { min, max, .. } => alloc::format!("a share from {min} to {max}"),
+            Self::Ratio { min, max, .. } => alloc::format!("a share from {min} to {max}"),
             Self::Number { min, max, .. } => alloc::format!("a number from {min} to {max}"),
-            Self::Span { min, max, .. } => {
+            Self::TimeSpan { min, max, .. } => {
                 alloc::format!("a span from \"{min}\" to \"{max}\" (a number and ms, s or m)")
             }
             Self::Choice(words) => alloc::format!("one of \"{}\"", words.join("\", \"")),
@@ -218,9 +218,9 @@ impl Domain {
     pub fn default_text(&self) -> String {
         match self.default() {
             Value::Count(n) => n.to_string(),
-            Value::Share(share) => share.get().to_string(),
+            Value::Ratio(share) => share.get().to_string(),
             Value::Number(number) => number.to_string(),
-            Value::Span(span) => span.to_string(),
+            Value::TimeSpan(span) => span.to_string(),
             Value::Choice(word) => word.to_string(),
         }
     }
@@ -229,9 +229,9 @@ impl Domain {
     pub const fn unit(&self) -> &'static str {
         match self {
             Self::Count { .. } => "requests",
-            Self::Share { .. } => "share, 0 to 1",
+            Self::Ratio { .. } => "share, 0 to 1",
             Self::Number { .. } => "number",
-            Self::Span { .. } => "time",
+            Self::TimeSpan { .. } => "time",
             Self::Choice(_) => "word",
         }
     }
@@ -288,9 +288,9 @@ impl<D: Decides> Settings<D> {
     ///
     /// # Panics
     /// Panics if the entry does not declare it so, which is a mistake in the policy.
-    pub fn share(&self, name: &str) -> Share {
+    pub fn share(&self, name: &str) -> Ratio {
         match self.value(name) {
-            Value::Share(share) => share,
+            Value::Ratio(share) => share,
             other => unreachable!("`{name}` is a share in the catalogue, not {other:?}"),
         }
     }
@@ -310,9 +310,9 @@ impl<D: Decides> Settings<D> {
     ///
     /// # Panics
     /// Panics if the entry does not declare it so, which is a mistake in the policy.
-    pub fn span(&self, name: &str) -> Span {
+    pub fn span(&self, name: &str) -> TimeSpan {
         match self.value(name) {
-            Value::Span(span) => span,
+            Value::TimeSpan(span) => span,
             other => unreachable!("`{name}` is a span in the catalogue, not {other:?}"),
         }
     }

@@ -2,7 +2,7 @@
 
 use alloc::string::String;
 
-use bywash_units::{Span, Utility};
+use bywash_units::{TimeSpan, Utility};
 
 /// The number of a request that the engine holds.
 ///
@@ -161,9 +161,9 @@ impl Class {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// The time before which no request is stopped: LB of paper 2.
-    pub min: Span,
+    pub min: TimeSpan,
     /// The time after which an answer is no longer useful: UB of paper 2.
-    pub max: Span,
+    pub max: TimeSpan,
 }
 
 /// A rule's number; it is never reused.

@@ -11,7 +11,7 @@ use bywash_engine::{
     Action, AddressKey, AttemptKey, Class, ClassId, ClassSet, End, Engine, Event, Learn, Meter,
     Options, Reading, Request, RequestId, SessionKey, Tier, catalog,
 };
-use bywash_units::{Share, Span, Time, Utility};
+use bywash_units::{Ratio, Time, TimeSpan, Utility};
 
 #[path = "it/dice.rs"]
 #[allow(dead_code, reason = "the other tests throw the dice in more ways")]
@@ -71,7 +71,9 @@ fn classes() -> Vec<Class> {
         utility: Utility::new(f64::from(i) + 1.0),
         revenue: Utility::default(),
         // Every second class can be stopped, soon enough that some requests are.
-        stop: i.is_multiple_of(2).then_some(Bounds { min: Span::ZERO, max: Span::from_millis(20) }),
+        stop: i
+            .is_multiple_of(2)
+            .then_some(Bounds { min: TimeSpan::ZERO, max: TimeSpan::from_millis(20) }),
         fixed_value: None,
         queue: None,
         requires: ClassSet::NONE,
@@ -96,8 +98,8 @@ struct Driver {
 
 /// Learning is not a decision, and it allocates what it publishes. So it publishes nothing here.
 fn options(slots: u32, sessions: u32) -> Options {
-    let learn = Learn { every: Span::from_secs(36_000), ..Learn::default() };
-    let max_wait = Some(Span::from_secs(3_600));
+    let learn = Learn { every: TimeSpan::from_secs(36_000), ..Learn::default() };
+    let max_wait = Some(TimeSpan::from_secs(3_600));
     Options { limit: slots.into(), max_wait, sessions, learn, ..Options::default() }
 }
 
@@ -198,7 +200,7 @@ impl Driver {
     }
 
     fn decide(&mut self) {
-        self.now = self.now + Span::from_millis(1);
+        self.now = self.now + TimeSpan::from_millis(1);
         self.engine.on_timer(self.now, &mut self.actions);
         self.obey();
         match self.dice.below(16) {
@@ -218,14 +220,14 @@ impl Driver {
                 self.tell(Event::served(session, class));
             }
             _ => {
-                let share = Share::new(self.dice.share());
+                let share = Ratio::new(self.dice.share());
                 self.tell(Event::Read(Reading { meter: Meter::Cpu, share }));
             }
         }
     }
 
     fn expire_all(&mut self) {
-        self.now = self.now + Span::from_secs(7_200);
+        self.now = self.now + TimeSpan::from_secs(7_200);
         self.engine.on_timer(self.now, &mut self.actions);
         self.obey();
     }

@@ -5,13 +5,13 @@
 //! It lives inside the future of its client's connection (`client/`). Everything that it holds is
 //! released when it is dropped: the slot and the place in the queue (`Ticket`), the upstream
 //! connection (`Exchange`), the server's share of the load (`Load`), the buffered body, the line in
-//! the request log (`Record`). So code that ends a request early only has to drop the future. When a
-//! client leaves, the future of its *connection* ends, in whatever phase the request is. This
+//! the request log (`Record`). So code that ends a request early only has to drop the future. When
+//! a client leaves, the future of its *connection* ends, in whatever phase the request is. This
 //! includes the time while the gateway connects to a server and while an upload is blocked.
 //!
 //! **A message is parsed once, strictly** (crate `bywash_message`), and is then serialized again
-//! from the parsed form. The gateway implements HTTP/1 itself on both sides, on top of `io/wire.rs`;
-//! HTTP/2 is implemented by the `h2` library.
+//! from the parsed form. The gateway implements HTTP/1 itself on both sides, on top of
+//! `io/wire.rs`; HTTP/2 is implemented by the `h2` library.
 //!
 //! # Modules
 //!
@@ -22,8 +22,8 @@
 //! - `error.rs`: the errors of a start and of a reload.
 //! - `io/`: a connection's bytes, and bodies as they pass through.
 //! - `driver/`: the engine behind one short lock, and the tickets that requests hold.
-//! - `state/`: decisions of operators in memory, on disk (written by a thread of its own) and in the
-//!   audit log.
+//! - `state/`: decisions of operators in memory, on disk (written by a thread of its own) and in
+//!   the audit log.
 //! - `elephants/`: the rules that throttle requests, and the findings behind them.
 //! - `connections/`: how many client connections may be open, and which one is evicted.
 //! - `telemetry/`: metrics, the access log, the last requests, the history, traces, and messages to

@@ -11,7 +11,7 @@ use bywash_control::Overrides;
 use bywash_engine::{ClassId, Request};
 use bywash_message::Limits;
 use bywash_tls::Expiry;
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use crate::error::GatewayError;
 use crate::identity::levels::Levels;
@@ -182,12 +182,12 @@ impl Settings {
     }
 
     /// Returns when the answer to a request is late, if it ever is.
-    pub(crate) fn patience(&self, request: &Request) -> Option<Span> {
+    pub(crate) fn patience(&self, request: &Request) -> Option<TimeSpan> {
         self.classes(request).filter_map(|class| class.patience).min()
     }
 
     /// Returns how long a request may run at most, if it can be stopped.
-    pub(crate) fn run_max(&self, request: &Request) -> Option<Span> {
+    pub(crate) fn run_max(&self, request: &Request) -> Option<TimeSpan> {
         self.classes(request).filter_map(|class| Some(class.class.stop?.max)).min()
     }
 

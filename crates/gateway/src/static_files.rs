@@ -31,7 +31,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bywash_config::Config;
 use bywash_engine::Request as EngineRequest;
 use bywash_message::{Fields, Framing, Name, Request};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use http::{Method, StatusCode};
 
 use crate::identity::cacheable::may_be_kept;
@@ -48,9 +48,9 @@ const FURTHER: u64 = 2;
 /// The least count of a file. Each response for another target subtracts one from the count.
 const ENOUGH: u64 = 2;
 /// The time within which a response must begin for its target to be learned as a file.
-const FAST: Span = Span::from_millis(20);
+const FAST: TimeSpan = TimeSpan::from_millis(20);
 /// The time after which a response shows that its target is not a file any more.
-pub(crate) const SLOW: Span = Span::from_millis(200);
+pub(crate) const SLOW: TimeSpan = TimeSpan::from_millis(200);
 
 /// Endings of paths that may be files.
 const ENDINGS: [&[u8]; 25] = [
@@ -161,7 +161,7 @@ pub(crate) fn shows(
     status: StatusCode,
     fields: &Fields,
     length: Option<u64>,
-    began: Span,
+    began: TimeSpan,
 ) -> Shows {
     if status == StatusCode::NOT_MODIFIED && began <= SLOW {
         return Shows::Nothing;
@@ -249,7 +249,7 @@ mod tests {
         let file = |is_whole| FileKey { hash: 16, is_whole };
         let shown_to = |is_whole, length, status: u16, lines: &[(&str, &str)], millis| {
             let (status, began) =
-                (StatusCode::from_u16(status).unwrap(), Span::from_millis(millis));
+                (StatusCode::from_u16(status).unwrap(), TimeSpan::from_millis(millis));
             shows(file(is_whole), status, &fields(lines), length, began)
         };
         let shown =

@@ -3,10 +3,10 @@
 //!
 //! A listening socket belongs to the kernel, not to the process that created it. As long as one
 //! process has it open, clients connect to it and wait in its queue until a process accepts them.
-//! Therefore no function here closes a socket and binds it again. A socket is created once, by the supervisor
-//! ([`from_supervisor`]) or by the first process, and is then handed over from process to process
-//! ([`hand_over`], [`from_predecessor`]). Two processes may accept from it at the same time, and no
-//! connection is refused at any moment in between.
+//! Therefore no function here closes a socket and binds it again. A socket is created once, by the
+//! supervisor ([`from_supervisor`]) or by the first process, and is then handed over from process
+//! to process ([`hand_over`], [`from_predecessor`]). Two processes may accept from it at the same
+//! time, and no connection is refused at any moment in between.
 //!
 //! All functions here block or read the disk, and belong on a thread that serves no requests.
 

@@ -2,7 +2,7 @@
 //! occurs once.
 
 use bywash_engine::{Outcome, Status};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -211,9 +211,9 @@ impl Columns {
                         running: *self.running.get(at)?,
                         waiting: *self.waiting.get(at)?,
                         throttled_waiting: *self.throttled_waiting.get(at)?,
-                        oldest: Span::from_millis(*self.oldest_ms.get(at)?),
+                        oldest: TimeSpan::from_millis(*self.oldest_ms.get(at)?),
                         lifo: *self.lifo.get(at)?,
-                        mean_service: Span::from_micros(*self.mean_service_us.get(at)?),
+                        mean_service: TimeSpan::from_micros(*self.mean_service_us.get(at)?),
                         sessions: *self.sessions.get(at)?,
                     },
                     bypassed: *self.bypassed.get(at)?,

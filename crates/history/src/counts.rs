@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bywash_engine::{Outcome, Status};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use crate::latencies::Latencies;
 
@@ -13,7 +13,7 @@ pub struct Reading {
     /// The time of the clock, in milliseconds since 1970.
     pub at: u64,
     /// The time since the start, by a monotonic clock.
-    pub passed: Span,
+    pub passed: TimeSpan,
     /// The gauges.
     pub gauges: Gauges,
     /// The counts of every class. A class always has the same index.
@@ -42,9 +42,9 @@ pub struct ClassCounts {
     pub shadow: [u64; Shadowed::ALL.len()],
     /// The number of requests whose clients left before they ran.
     pub left_waiting: u64,
-    /// The service time of requests that were answered in time, in milliseconds.
+    /// The total service time of requests that were answered in time, in milliseconds.
     pub useful: u64,
-    /// The service time of all other requests, in milliseconds.
+    /// The total service time of all other requests, in milliseconds.
     pub wasted: u64,
     /// The revenue of responses.
     pub revenue: f64,
@@ -53,7 +53,7 @@ pub struct ClassCounts {
     /// The number of requests that wait now.
     pub waiting: u32,
     /// How long a request may run now, if it can be stopped.
-    pub may_run: Option<Span>,
+    pub may_run: Option<TimeSpan>,
 }
 
 impl ClassCounts {

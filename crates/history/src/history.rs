@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bywash_engine::Status;
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use crate::columns::Columns;
 use crate::counts::{ClassCounts, Gauges, Reading};
@@ -18,7 +18,7 @@ pub const MINUTES: usize = 24 * 60;
 /// The number of class names that are kept.
 pub const MOST_NAMES: usize = 128;
 
-const MINUTE: Span = Span::from_secs(60);
+const MINUTE: TimeSpan = TimeSpan::from_secs(60);
 
 /// The range of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +92,7 @@ impl History {
         let mut name = |class: &ClassCounts| self.names.number(&class.name);
         let row = Row::between(self.last.as_deref(), &reading, &mut name);
         self.seconds.push(row);
-        let begun = self.minute.as_ref().map_or(Span::ZERO, |minute| minute.passed);
+        let begun = self.minute.as_ref().map_or(TimeSpan::ZERO, |minute| minute.passed);
         if reading.passed >= begun + MINUTE {
             let mut row = Row::between(self.minute.as_deref(), &reading, &mut name);
             row.gauges = self.seconds.over(row.lasted, row.gauges);

@@ -1,7 +1,7 @@
 //! Response times in buckets: eight to an octave, so that a percentile is accurate to one part in
 //! 16.
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 /// The upper bound of the first bucket, in microseconds.
 const FIRST: u64 = 64;
@@ -14,7 +14,7 @@ const OCTAVES: usize = 24;
 pub const BUCKETS: usize = 1 + OCTAVES * PER_OCTAVE as usize;
 
 /// Returns the bucket of a response time.
-pub fn bucket(took: Span) -> usize {
+pub fn bucket(took: TimeSpan) -> usize {
     let micros = took.as_micros();
     if micros < FIRST {
         return 0;
@@ -50,7 +50,7 @@ impl Latencies {
     }
 
     /// Counts a response time.
-    pub fn count(&mut self, took: Span) {
+    pub fn count(&mut self, took: TimeSpan) {
         let one = &mut self.0[bucket(took)];
         *one = one.wrapping_add(1);
     }
@@ -91,7 +91,7 @@ mod tests {
         let mut before = 0;
         let mut micros = 1;
         while micros < 800_000_000 {
-            let at = bucket(Span::from_micros(micros));
+            let at = bucket(TimeSpan::from_micros(micros));
             assert!(at >= before && at < BUCKETS, "{micros}: {at} after {before}");
             before = at;
             if micros >= FIRST {
@@ -100,18 +100,18 @@ mod tests {
             }
             micros += 1 + micros / 50;
         }
-        assert_eq!(bucket(Span::from_secs(1_000_000)), BUCKETS - 1);
-        assert_eq!(bucket(Span::ZERO), 0);
+        assert_eq!(bucket(TimeSpan::from_secs(1_000_000)), BUCKETS - 1);
+        assert_eq!(bucket(TimeSpan::ZERO), 0);
     }
 
     #[test]
     fn a_percentile_is_of_what_was_counted_since() {
         let mut latencies = Latencies::default();
         assert_eq!(latencies.percentile(0.5), None);
-        latencies.count(Span::from_secs(10));
+        latencies.count(TimeSpan::from_secs(10));
         let before = latencies.clone();
-        (0..99).for_each(|_| latencies.count(Span::from_millis(10)));
-        latencies.count(Span::from_millis(1000));
+        (0..99).for_each(|_| latencies.count(TimeSpan::from_millis(10)));
+        latencies.count(TimeSpan::from_millis(1000));
         let since = latencies.since(&before);
         assert!((since.percentile(0.5).unwrap() - 10.0).abs() < 0.7);
         assert!((since.percentile(0.99).unwrap() - 10.0).abs() < 0.7);

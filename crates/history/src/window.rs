@@ -12,7 +12,7 @@ use core::slice;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -21,17 +21,17 @@ use crate::counts::{ClassCounts, Reading};
 use crate::latencies::{BUCKETS, Latencies};
 
 /// The part of a window that may be missing, because readings are not exactly a second apart.
-const TOLERANCE: Span = Span::from_millis(500);
+const TOLERANCE: TimeSpan = TimeSpan::from_millis(500);
 
 /// The time between two snapshots, and their number, which is the distance from the first to the
 /// last and one more.
-const RINGS: [(Span, usize); 3] = [
+const RINGS: [(TimeSpan, usize); 3] = [
     // Every reading of a minute: one a second.
-    (Span::ZERO, 60 + 1),
+    (TimeSpan::ZERO, 60 + 1),
     // 15 minutes.
-    (Span::from_secs(30), 30 + 1),
+    (TimeSpan::from_secs(30), 30 + 1),
     // A day.
-    (Span::from_secs(30 * 60), 48 + 1),
+    (TimeSpan::from_secs(30 * 60), 48 + 1),
 ];
 
 /// The size is part of the crate's bounds.
@@ -73,12 +73,12 @@ impl Window {
     }
 
     /// Returns the nominal length.
-    pub const fn span(self) -> Span {
+    pub const fn span(self) -> TimeSpan {
         match self {
-            Self::TenSeconds => Span::from_secs(10),
-            Self::Minute => Span::from_secs(60),
-            Self::QuarterHour => Span::from_secs(15 * 60),
-            Self::Day => Span::from_secs(24 * 3600),
+            Self::TenSeconds => TimeSpan::from_secs(10),
+            Self::Minute => TimeSpan::from_secs(60),
+            Self::QuarterHour => TimeSpan::from_secs(15 * 60),
+            Self::Day => TimeSpan::from_secs(24 * 3600),
         }
     }
 }
@@ -171,7 +171,7 @@ pub(crate) struct Snapshots([SnapshotRing; RINGS.len()]);
 #[derive(Clone, Debug)]
 struct SnapshotRing {
     readings: VecDeque<Arc<Reading>>,
-    every: Span,
+    every: TimeSpan,
     most: usize,
 }
 
@@ -190,7 +190,7 @@ impl Snapshots {
 
     /// Returns the reading at which a window that ends at `now` begins: the last one that is old
     /// enough. `None` is the start of the process.
-    pub(crate) fn beginning(&self, window: Window, now: Span) -> Option<&Reading> {
+    pub(crate) fn beginning(&self, window: Window, now: TimeSpan) -> Option<&Reading> {
         let readings = self.0.iter().flat_map(|ring| ring.readings.iter());
         let old = readings.filter(|reading| reading.passed + window.span() <= now + TOLERANCE);
         old.max_by_key(|reading| reading.passed).map(|reading| &**reading)
@@ -218,7 +218,7 @@ mod tests {
     fn the_number_of_snapshots_is_bounded() {
         let mut snapshots = Snapshots::default();
         for second in 1..=30 * 3600 {
-            let (passed, gauges) = (Span::from_secs(second), Gauges::default());
+            let (passed, gauges) = (TimeSpan::from_secs(second), Gauges::default());
             snapshots.push(&Arc::new(Reading { at: 0, passed, gauges, classes: Vec::new() }));
         }
         let kept = snapshots.0.each_ref().map(|ring| ring.readings.len());

@@ -5,7 +5,7 @@ use bywash_history::{
     ClassCounts, Columns, Gauges, History, Latencies, MINUTES, MOST_NAMES, Range, Reading, SECONDS,
     Sums, Window, WindowSums, bucket,
 };
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 /// A gateway that counts.
 struct Counter {
@@ -16,10 +16,10 @@ impl Counter {
     fn new(classes: &[&str]) -> Self {
         let classes = classes.iter().map(|name| class(name)).collect();
         let at = 1_800_000_000_000;
-        Self { reading: Reading { at, passed: Span::ZERO, gauges: Gauges::default(), classes } }
+        Self { reading: Reading { at, passed: TimeSpan::ZERO, gauges: Gauges::default(), classes } }
     }
 
-    fn served(&mut self, class: usize, times: u64, took: Span) {
+    fn served(&mut self, class: usize, times: u64, took: TimeSpan) {
         let class = &mut self.reading.classes[class];
         class.outcomes[0] += times;
         class.useful += times * took.as_millis();
@@ -29,7 +29,7 @@ impl Counter {
     /// Returns the reading a second later.
     fn read(&mut self) -> Reading {
         self.reading.at += 1000;
-        self.reading.passed += Span::from_secs(1);
+        self.reading.passed += TimeSpan::from_secs(1);
         self.reading.clone()
     }
 }
@@ -57,9 +57,9 @@ fn seconds(history: &History) -> Columns {
 #[test]
 fn a_row_has_what_happened_since_the_one_before_and_the_first_what_happened_since_the_start() {
     let (mut counter, mut history) = (Counter::new(&["browse", "pay"]), History::default());
-    counter.served(0, 3, Span::from_millis(10));
+    counter.served(0, 3, TimeSpan::from_millis(10));
     history.read(counter.read());
-    counter.served(0, 1, Span::from_millis(500));
+    counter.served(0, 1, TimeSpan::from_millis(500));
     counter.reading.classes[1].waiting = 4;
     counter.reading.gauges.engine =
         Status { limit: 8, waiting: 4, lifo: true, ..Status::default() };
@@ -79,7 +79,7 @@ fn a_row_has_what_happened_since_the_one_before_and_the_first_what_happened_sinc
 fn a_minute_is_the_difference_between_its_ends() {
     let (mut counter, mut history) = (Counter::new(&["browse"]), History::default());
     for second in 0..125 {
-        counter.served(0, 1, Span::from_millis(if second < 60 { 10 } else { 1000 }));
+        counter.served(0, 1, TimeSpan::from_millis(if second < 60 { 10 } else { 1000 }));
         counter.reading.gauges.engine.waiting = second % 60;
         counter.reading.gauges.engine.lifo = second == 7;
         history.read(counter.read());
@@ -118,7 +118,7 @@ fn a_clock_that_is_set_makes_no_row_and_hides_none() {
 fn a_reading_that_comes_late_makes_one_row_of_all_that_time() {
     let (mut counter, mut history) = (Counter::new(&["browse"]), History::default());
     history.read(counter.read());
-    counter.served(0, 9, Span::from_millis(10));
+    counter.served(0, 9, TimeSpan::from_millis(10));
     (0..29).for_each(|_| drop(counter.read()));
     history.read(counter.read());
     let columns = seconds(&history);
@@ -132,7 +132,7 @@ fn a_reading_that_comes_late_makes_one_row_of_all_that_time() {
 fn no_more_is_kept_than_a_quarter_of_an_hour_of_seconds_and_a_day_of_minutes() {
     let (mut counter, mut history) = (Counter::new(&["browse"]), History::default());
     for _ in 0..60 * (MINUTES + 10) {
-        counter.served(0, 1, Span::from_millis(1));
+        counter.served(0, 1, TimeSpan::from_millis(1));
         history.read(counter.read());
     }
     let (seconds, minutes) = (seconds(&history), history.columns(Range::Minutes, 0));
@@ -145,7 +145,7 @@ fn of_classes_beyond_the_bound_nothing_is_kept_and_the_others_go_on() {
     let names: Vec<String> = (0..MOST_NAMES + 5).map(|number| format!("class-{number}")).collect();
     let names: Vec<&str> = names.iter().map(|name| &**name).collect();
     let (mut counter, mut history) = (Counter::new(&names), History::default());
-    (0..names.len()).for_each(|class| counter.served(class, 1, Span::from_millis(1)));
+    (0..names.len()).for_each(|class| counter.served(class, 1, TimeSpan::from_millis(1)));
     history.read(counter.read());
     assert_eq!(seconds(&history).classes.len(), MOST_NAMES);
 }
@@ -154,7 +154,7 @@ fn of_classes_beyond_the_bound_nothing_is_kept_and_the_others_go_on() {
 fn what_was_kept_goes_on_in_the_next_process() {
     let (mut counter, mut history) = (Counter::new(&["browse", "pay"]), History::default());
     for _ in 0..200 {
-        counter.served(1, 2, Span::from_millis(20));
+        counter.served(1, 2, TimeSpan::from_millis(20));
         history.read(counter.read());
     }
     let kept = |range| {
@@ -165,7 +165,7 @@ fn what_was_kept_goes_on_in_the_next_process() {
     assert_eq!(seconds(&next), seconds(&history));
     assert_eq!(next.columns(Range::Minutes, 0), history.columns(Range::Minutes, 0));
     let mut counter = Counter::new(&["pay", "new"]);
-    counter.served(0, 1, Span::from_millis(20));
+    counter.served(0, 1, TimeSpan::from_millis(20));
     next.read(counter.read());
     let columns = next.columns(Range::Seconds, 200);
     assert_eq!((columns.number, &columns.classes[0].name[..]), (vec![200], "pay"));
@@ -203,7 +203,7 @@ fn length(window: &WindowSums) -> u64 {
 
 /// Checks a window against the requests of the last seconds; each second had one, in the class
 /// `even` or `odd`.
-fn compare(window: &WindowSums, requests: &[Span]) {
+fn compare(window: &WindowSums, requests: &[TimeSpan]) {
     let seconds = length(window);
     let from = requests.len() - seconds as usize;
     let mut counted = [(); 3].map(|()| Latencies::default());
@@ -228,7 +228,7 @@ fn a_window_has_the_sums_and_percentiles_of_its_requests_and_of_no_others() {
     for second in 0..26 * 3600 {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         // Requests take up to a second, and get slower from hour to hour.
-        let took = Span::from_millis((random >> 33) % 1000 + second / 60);
+        let took = TimeSpan::from_millis((random >> 33) % 1000 + second / 60);
         requests.push(took);
         counter.served(second as usize % 2, 1, took);
         history.read(counter.read());
@@ -251,9 +251,9 @@ fn buckets_may_wrap_in_a_window() {
     let (mut counter, mut history) = (Counter::new(&["browse"]), History::default());
     counter.reading.classes[0].latencies = Latencies::of(|_| u32::MAX);
     (0..20).for_each(|_| history.read(counter.read()));
-    counter.served(0, 3, Span::from_millis(20));
+    counter.served(0, 3, TimeSpan::from_millis(20));
     history.read(counter.read());
-    let found = bucket(Span::from_millis(20));
+    let found = bucket(TimeSpan::from_millis(20));
     let expected = Latencies::of(|at| if at == found { 3 } else { 0 });
     let window = history.window(Window::TenSeconds);
     assert_eq!(window.all.p50_ms, expected.percentile(0.5));
@@ -263,13 +263,13 @@ fn buckets_may_wrap_in_a_window() {
 #[test]
 fn a_window_begins_again_in_the_next_process() {
     let (mut counter, mut history) = (Counter::new(&["browse"]), History::default());
-    counter.served(0, 9, Span::from_secs(5));
+    counter.served(0, 9, TimeSpan::from_secs(5));
     (0..90).for_each(|_| history.read(counter.read()));
     let kept = |range| history.columns(range, 0);
     let mut next = History::restored(kept(Range::Seconds), kept(Range::Minutes));
     assert_eq!(next.window(Window::Minute), WindowSums::default());
     let mut counter = Counter::new(&["browse"]);
-    counter.served(0, 2, Span::from_millis(20));
+    counter.served(0, 2, TimeSpan::from_millis(20));
     (0..3).for_each(|_| next.read(counter.read()));
     let window = next.window(Window::Minute);
     assert_eq!((length(&window), window.all.outcomes.served), (3, 2));
@@ -280,7 +280,7 @@ fn a_window_begins_again_in_the_next_process() {
 fn a_window_in_which_a_reading_came_late_is_longer() {
     let (mut counter, mut history) = (Counter::new(&["browse"]), History::default());
     (0..20).for_each(|_| history.read(counter.read()));
-    counter.served(0, 7, Span::from_millis(20));
+    counter.served(0, 7, TimeSpan::from_millis(20));
     (0..299).for_each(|_| drop(counter.read()));
     history.read(counter.read());
     let window = history.window(Window::TenSeconds);
@@ -296,7 +296,7 @@ fn the_counts_of_a_class_that_appears_later_began_at_zero() {
     let (mut counter, mut history) = (Counter::new(&["browse"]), History::default());
     (0..30).for_each(|_| history.read(counter.read()));
     counter.reading.classes.push(class("pay"));
-    counter.served(1, 5, Span::from_millis(20));
+    counter.served(1, 5, TimeSpan::from_millis(20));
     counter.reading.classes[1].outcomes[2] = 1;
     counter.reading.classes[1].wasted = 40;
     history.read(counter.read());
@@ -309,7 +309,7 @@ fn the_counts_of_a_class_that_appears_later_began_at_zero() {
 #[test]
 fn sums_of_a_window_are_read_as_they_were_written() {
     let (mut counter, mut history) = (Counter::new(&["browse", "pay"]), History::default());
-    counter.served(1, 2, Span::from_millis(20));
+    counter.served(1, 2, TimeSpan::from_millis(20));
     history.read(counter.read());
     let window = history.window(Window::Day);
     let text = serde_json::to_string(&window).unwrap();

@@ -15,12 +15,12 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bywash_files::Unreadable;
 use bywash_token::{KeyFileError, LevelKeys, LevelRefusal, Secrets, UnixTime, read_level};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use parking_lot::{Mutex, RwLock};
 
 /// The time for which a signature is valid. The gateway signs a level when it forwards the request,
 /// so a minute only has to cover differences between clocks.
-const LIFETIME: Span = Span::from_secs(60);
+const LIFETIME: TimeSpan = TimeSpan::from_secs(60);
 
 /// The minimum time between two reads of the file.
 const REST: Duration = Duration::from_secs(1);

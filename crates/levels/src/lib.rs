@@ -1,10 +1,10 @@
 //! A thread pool that gives a request as many threads as its service level deserves.
 //!
 //! A site whose responses take computation can give some customers faster ones without the help of
-//! the operating system: requests of a higher level get more threads [paper 3.1]. More threads alone
-//! have an effect only while the machine has idle processors. Here a thread needs a slot of a fixed
-//! pool, and waiting requests and running ones compete for slots. So the promise to a level also
-//! holds when the pool is full: see [`Goal`].
+//! the operating system: requests of a higher level get more threads [paper 3.1]. More threads
+//! alone have an effect only while the machine has idle processors. Here a thread needs a slot of a
+//! fixed pool, and waiting requests and running ones compete for slots. So the promise to a level
+//! also holds when the pool is full: see [`Goal`].
 //!
 //! ```
 //! use bywash_levels::{Goal, Level, Pool, suggested_threads};
@@ -34,10 +34,10 @@
 //! # Modules
 //!
 //! A [`Builder`] builds a [`Pool`]. A [`Waiting`] is a request in the queue, a [`Request`] is one
-//! with a slot, and a [`Scope`] holds its tasks. `scheduler` contains
-//! the threads of the pool and the state that they share. [`bywash_engine::levels`] decides which
-//! request gets a slot; the simulator runs the same code in virtual time. `task` and `scope` contain
-//! the only unsafe lines, with their proofs. [`JobState`] is for bindings of other languages.
+//! with a slot, and a [`Scope`] holds its tasks. `scheduler` contains the threads of the pool and
+//! the state that they share. [`bywash_engine::levels`] decides which request gets a slot; the
+//! simulator runs the same code in virtual time. `task` and `scope` contain the only unsafe lines,
+//! with their proofs. [`JobState`] is for bindings of other languages.
 //!
 //! Tasks are for computation: a task that sleeps or waits for a socket keeps a slot that another
 //! could use. They should be short (some milliseconds), because a slot changes hands between tasks,

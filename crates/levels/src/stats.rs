@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bywash_engine::levels::{LevelId, Occupant, Verdict};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use hdrhistogram::Histogram;
 
 /// A snapshot of a pool's statistics.
@@ -73,8 +73,8 @@ struct Counts {
     /// Response times in microseconds.
     response: Histogram<u64>,
     /// The sum of all response times.
-    taken: Span,
-    waited: Span,
+    taken: TimeSpan,
+    waited: TimeSpan,
 }
 
 #[derive(Clone, Debug)]
@@ -89,8 +89,8 @@ impl Tally {
             // 1 µs to 1 hour at two significant digits.
             response: Histogram::new_with_bounds(1, 3_600_000_000, 2)
                 .expect("constant bounds, low < high, 2 digits"),
-            taken: Span::ZERO,
-            waited: Span::ZERO,
+            taken: TimeSpan::ZERO,
+            waited: TimeSpan::ZERO,
         };
         Self((0..levels).map(|_| counts()).collect())
     }

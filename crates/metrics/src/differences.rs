@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{Kind, Metric, Subject, Words};
+use crate::{Metric, MetricKind, Subject, Words};
 
 /// Returns each difference between a table and the text that its program exposes, as a sentence.
 ///
@@ -55,7 +55,7 @@ fn of_families(metrics: &[&Metric], text: &str) -> Vec<String> {
 /// Returns the fault of a sample's labels, if there is one.
 fn of_sample(metric: &Metric, line: &str) -> Option<String> {
     let mut labels = labels(line);
-    if metric.kind == Kind::Histogram {
+    if metric.kind == MetricKind::Histogram {
         labels.remove("le");
     }
     let wanted: BTreeSet<_> = metric.labels.iter().map(|label| label.name).collect();
@@ -86,7 +86,7 @@ mod tests {
 
     static TURNS: Metric = Metric {
         name: "turns",
-        kind: Kind::Counter,
+        kind: MetricKind::Counter,
         unit: "turns",
         labels: &[
             Label { name: "way", says: "Where", words: Words::Fixed(|| vec!["left", "right"]) },
@@ -97,7 +97,7 @@ mod tests {
     };
     static TOOK: Metric = Metric {
         name: "took_seconds",
-        kind: Kind::Histogram,
+        kind: MetricKind::Histogram,
         labels: &[],
         help: "How long",
         ..TURNS

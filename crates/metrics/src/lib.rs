@@ -34,7 +34,7 @@ pub struct Metric {
     /// The name without the suffix of its samples; see [`Metric::samples`].
     pub name: &'static str,
     /// The kind of metric.
-    pub kind: Kind,
+    pub kind: MetricKind,
     /// The unit that is counted or measured.
     pub unit: &'static str,
     /// The labels that distinguish its samples.
@@ -47,7 +47,7 @@ pub struct Metric {
 
 /// The kind of a metric, which says how its samples are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MetricKind {
     /// A value that only grows until its process ends.
     Counter,
     /// A present value.
@@ -105,15 +105,15 @@ impl Metric {
     /// Returns the names of its samples, as queries write them.
     pub fn samples(&self) -> Vec<String> {
         let endings: &[&str] = match self.kind {
-            Kind::Counter => &["_total"],
-            Kind::Gauge => &[""],
-            Kind::Histogram => &["_bucket", "_sum", "_count"],
+            MetricKind::Counter => &["_total"],
+            MetricKind::Gauge => &[""],
+            MetricKind::Histogram => &["_bucket", "_sum", "_count"],
         };
         endings.iter().map(|ending| format!("{}{ending}", self.name)).collect()
     }
 }
 
-impl Kind {
+impl MetricKind {
     /// Returns the kind's name in the text format.
     pub const fn name(self) -> &'static str {
         match self {

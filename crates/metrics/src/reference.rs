@@ -75,11 +75,11 @@ pub fn json(subjects: &[&Subject]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Kind;
+    use crate::MetricKind;
 
     static ROOMS: Metric = Metric {
         name: "rooms",
-        kind: Kind::Counter,
+        kind: MetricKind::Counter,
         unit: "rooms",
         labels: &[Label { name: "door", says: "which", words: Words::Fixed(|| vec!["a", "b"]) }],
         help: "Rooms | halls",

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use bywash_units::Share;
+use bywash_units::Ratio;
 
 /// CPU utilisation between two readings.
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ impl Cpu {
     ///
     /// # Errors
     /// If `/proc/stat` cannot be read or has another form.
-    pub fn read(&mut self) -> io::Result<Option<Share>> {
+    pub fn read(&mut self) -> io::Result<Option<Ratio>> {
         let now = Ticks::parse(&std::fs::read_to_string("/proc/stat")?).ok_or_else(|| {
             io::Error::other("/proc/stat does not begin with a line of cpu times")
         })?;
@@ -44,10 +44,10 @@ impl Cpu {
     }
 }
 
-fn between(before: Ticks, now: Ticks) -> Option<Share> {
+fn between(before: Ticks, now: Ticks) -> Option<Ratio> {
     let all = now.all.checked_sub(before.all).filter(|all| *all > 0)?;
     let used = (now.busy + now.stolen).saturating_sub(before.busy + before.stolen);
-    Some(Share::new(used as f64 / all as f64))
+    Some(Ratio::new(used as f64 / all as f64))
 }
 
 impl Ticks {

@@ -116,7 +116,7 @@ fn total(meminfo: &str) -> Option<u64> {
 pub struct SocketMemory(Option<PathBuf>);
 
 impl SocketMemory {
-    /// Finds the file for this process.
+    /// Finds `memory.stat` of this process's control group. The file may not exist.
     pub fn own() -> Self {
         Self(own_file("memory.stat"))
     }

@@ -8,7 +8,7 @@
 use std::io;
 use std::time::Instant;
 
-use bywash_units::Share;
+use bywash_units::Ratio;
 
 use crate::grant::own_file;
 
@@ -26,7 +26,7 @@ impl Pressure {
     ///
     /// # Errors
     /// If the kernel provides no pressure (it was built or booted without it), or in another form.
-    pub fn read(&mut self) -> io::Result<Option<Share>> {
+    pub fn read(&mut self) -> io::Result<Option<Ratio>> {
         let text = std::fs::read_to_string(own_file("cpu.pressure").unwrap_or_else(|| HOST.into()))
             .or_else(|_| std::fs::read_to_string(HOST))?;
         let stalled = Stalled::parse(&text)
@@ -35,7 +35,7 @@ impl Pressure {
         let before = self.last.replace(now);
         Ok(before.map(|(at, stalled)| {
             let passed = now.0.duration_since(at).as_secs_f64();
-            Share::new(now.1.saturating_sub(stalled) as f64 / 1e6 / passed.max(1e-6))
+            Ratio::new(now.1.saturating_sub(stalled) as f64 / 1e6 / passed.max(1e-6))
         }))
     }
 }

@@ -7,7 +7,7 @@
 //! they asked. A bucket that answers "not yet, ask again" would wake all waiting callers for one
 //! that may send. There is no clock in it: callers pass the time.
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use crate::bitrate::BitRate;
 
@@ -36,8 +36,8 @@ impl Bucket {
         let missing = self.full.since(now);
         let allowed = self.lasts(u64::from(self.burst));
         self.full = now + missing + self.lasts(u64::from(bytes));
-        let wait = Span::from_nanos(missing.as_nanos().saturating_sub(allowed.as_nanos()));
-        (wait > Span::ZERO).then(|| now + wait)
+        let wait = TimeSpan::from_nanos(missing.as_nanos().saturating_sub(allowed.as_nanos()));
+        (wait > TimeSpan::ZERO).then(|| now + wait)
     }
 
     /// Returns bytes that were taken and will not be sent, because the stream was reset while it
@@ -57,14 +57,14 @@ impl Bucket {
 
     /// Returns the time that the rate needs for this number of bytes. It is rounded up, because
     /// otherwise the sum would exceed the rate.
-    fn lasts(&self, bytes: u64) -> Span {
+    fn lasts(&self, bytes: u64) -> TimeSpan {
         let rate = u128::from(self.rate.bytes_per_second());
         nanos((u128::from(bytes) * 1_000_000_000).div_ceil(rate))
     }
 }
 
-fn nanos(count: u128) -> Span {
-    Span::from_nanos(u64::try_from(count).unwrap_or(u64::MAX))
+fn nanos(count: u128) -> TimeSpan {
+    TimeSpan::from_nanos(u64::try_from(count).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]
@@ -78,7 +78,7 @@ mod tests {
     }
 
     fn at(millis: u64) -> Time {
-        Time::ZERO + Span::from_millis(millis)
+        Time::ZERO + TimeSpan::from_millis(millis)
     }
 
     /// A bucket with 1,000 bytes per millisecond.
@@ -100,7 +100,7 @@ mod tests {
         let mut bucket = bucket();
         let day = at(86_400_000);
         assert_eq!(bucket.take(day, 3_000), None);
-        assert_eq!(bucket.take(day, 1), Some(day + Span::from_millis(1)));
+        assert_eq!(bucket.take(day, 1), Some(day + TimeSpan::from_millis(1)));
     }
 
     #[test]
@@ -130,7 +130,7 @@ mod tests {
             let mut bucket = bucket();
             let (mut now, mut sent, mut last) = (Time::ZERO, Vec::new(), Time::ZERO);
             for (pause, bytes) in takes {
-                now = now + Span::from_nanos(pause);
+                now = now + TimeSpan::from_nanos(pause);
                 let moment = bucket.take(now, bytes).unwrap_or(now);
                 prop_assert!(moment >= last, "a later one goes before an earlier one");
                 last = moment;

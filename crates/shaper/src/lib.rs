@@ -5,8 +5,8 @@
 //!
 //! - A small program with the capability to configure devices (`bywash shaper`) installs three HTB
 //!   classes on the device by which responses leave: [`install`], [`check`], [`remove`], and
-//!   [`Held`] for as long as it runs. It accepts no connections. Its arguments define what it does
-//!   ([`Plan`]).
+//!   [`ShapedDevice`] for as long as it runs. It accepts no connections. Its arguments define what
+//!   it does ([`Plan`]).
 //! - The gateway assigns a connection to a class by the priority of its socket, again for each
 //!   response: [`Shaper`]. If there are no classes, it lacks the capability, or the connection
 //!   leaves by another device, the gateway limits the responses by a [`Bucket`]. A program without
@@ -23,12 +23,12 @@ mod bitrate;
 mod bucket;
 mod device;
 mod error;
-mod held;
 mod htb;
 mod install;
 mod netlink;
 mod plan;
 mod route;
+mod shaped_device;
 mod shaper;
 mod shaping;
 mod sys;
@@ -37,8 +37,8 @@ pub use bitrate::{BitRate, NoBitRate};
 pub use bucket::Bucket;
 pub use device::{Device, NoDevice};
 pub use error::ShaperError;
-pub use held::Held;
 pub use install::{check, install, remove};
 pub use plan::{NoPlan, Plan};
+pub use shaped_device::ShapedDevice;
 pub use shaper::{Lane, Mark, Shaper};
 pub use shaping::{Shaping, Without};

@@ -121,7 +121,8 @@ impl Shaper {
     ///
     /// If connections are paced, an ant's response after an elephant's begins at the old rate,
     /// because the kernel computes another one only after the next acknowledgement of data: some
-    /// ten milliseconds (`lab/crates/benches/src/lanes`). A [`Bucket`](crate::Bucket) has no such delay.
+    /// ten milliseconds (`lab/crates/benches/src/lanes`). A [`Bucket`](crate::Bucket) has no such
+    /// delay.
     ///
     /// Returns the state that limits an elephant's response on this connection from now on. For an
     /// ant's response, it is the state that would.

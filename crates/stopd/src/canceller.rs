@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bywash_config::Mode;
 use bywash_lease::{Backend, DatabaseName, statement};
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 use tokio::sync::mpsc;
 
 use crate::cancel_log::CancelLog;
@@ -33,10 +33,10 @@ const MOST_ENDING: usize = 1024;
 const RELEASE: Duration = Duration::from_millis(50);
 
 /// The interval at which the state of a database is checked.
-const CHECK_INTERVAL: Span = Span::from_secs(5);
+const CHECK_INTERVAL: TimeSpan = TimeSpan::from_secs(5);
 
 /// The time for which a database is not queried after an error.
-const REST: Span = Span::from_millis(500);
+const REST: TimeSpan = TimeSpan::from_millis(500);
 
 /// A statement that will be cancelled, with the index of its job in the round.
 struct Victim {
@@ -82,7 +82,7 @@ impl Canceller {
                 () = self.sleep_until(Some(self.check_at)) => self.check().await,
             }
             let wait = self.bucket.wait(self.broker.now());
-            if wait > Span::ZERO {
+            if wait > TimeSpan::ZERO {
                 tokio::time::sleep(wait.to_std()).await;
             }
             // Jobs beyond the limit wait in the channel. If it is full, a stop is answered as too

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use bywash_lease::{Answer, Part, Reason, RequestId};
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use crate::responder::Responder;
 
@@ -72,7 +72,7 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    pub(crate) fn new(stop: &Stop, now: Time, left: Span, report: &Rc<Report>) -> Self {
+    pub(crate) fn new(stop: &Stop, now: Time, left: TimeSpan, report: &Rc<Report>) -> Self {
         Self {
             request: stop.request.clone(),
             reason: stop.reason,
@@ -96,7 +96,7 @@ impl Job {
             *PAUSES_OF_TAGS.get(self.looks)?
         };
         self.looks += 1;
-        self.due = now + Span::from_millis(pause);
+        self.due = now + TimeSpan::from_millis(pause);
         (self.due < self.late).then_some(self)
     }
 }

@@ -14,7 +14,7 @@ use bywash_lease::{
     Answer, Backend, Command, DatabaseName, Holder, Leased, Message, OWN, Part, Reason, Refusal,
     Released, RequestId, Scope, Stopped, Table,
 };
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use crate::job::{Job, Report, Stop};
 use crate::numbers::Numbers;
@@ -23,10 +23,10 @@ use crate::spared::Spared;
 
 /// The maximum duration of a lease, and the duration of one without `not-after`. A lease also ends
 /// with its client connection.
-const LEASE: Span = Span::from_secs(3600);
+const LEASE: TimeSpan = TimeSpan::from_secs(3600);
 /// The maximum duration of a stop, and the duration of one without `not-after`: the time for which
 /// it is remembered.
-const STOP: Span = Span::from_secs(60);
+const STOP: TimeSpan = TimeSpan::from_secs(60);
 
 /// The messages that a client may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ impl LeaseBroker {
     }
 
     pub(crate) fn now(&self) -> Time {
-        Time::ZERO + Span::from_nanos(self.started.elapsed().as_nanos() as u64)
+        Time::ZERO + TimeSpan::from_nanos(self.started.elapsed().as_nanos() as u64)
     }
 
     pub(crate) fn connected(&self, holder: Holder, responder: Responder) {
@@ -288,7 +288,7 @@ impl LeaseBroker {
     }
 
     /// Calls [`Table::started`] for a database that has been up for this time.
-    pub(crate) fn is_up_for(&self, database: &DatabaseName, uptime: Span) {
+    pub(crate) fn is_up_for(&self, database: &DatabaseName, uptime: TimeSpan) {
         let now = self.now().as_nanos();
         let then = Time::from_nanos(now.saturating_sub(uptime.as_nanos()));
         self.table.borrow_mut().started(database, then);
@@ -324,9 +324,9 @@ fn refused(refusal: Refusal, why: &'static str) -> (Refusal, &'static str) {
 
 /// Returns the time left until `not_after`, by the wall clock, which all processes of the machine
 /// share. Returns `None` if it has passed.
-fn left(not_after: Option<u64>, longest: Span) -> Option<Span> {
+fn left(not_after: Option<u64>, longest: TimeSpan) -> Option<TimeSpan> {
     let Some(not_after) = not_after else { return Some(longest) };
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
-    let left = Span::from_millis(not_after.saturating_sub(now).min(longest.as_millis()));
-    (left > Span::ZERO).then_some(left)
+    let left = TimeSpan::from_millis(not_after.saturating_sub(now).min(longest.as_millis()));
+    (left > TimeSpan::ZERO).then_some(left)
 }

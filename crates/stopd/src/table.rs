@@ -1,7 +1,7 @@
 //! The table of the daemon's metrics: see `bywash_metrics`.
 
 use bywash_lease::{Reason, Refusal};
-use bywash_metrics::Kind::{Counter, Gauge, Histogram};
+use bywash_metrics::MetricKind::{Counter, Gauge, Histogram};
 use bywash_metrics::Remedy::{Do, Nothing};
 use bywash_metrics::{Label, Metric, Subject, Words};
 

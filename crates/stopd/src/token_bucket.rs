@@ -3,7 +3,7 @@
 //! The limit is a token bucket. Its size is the number of tokens of a tenth of a second, but at
 //! least one, so that it never delays a single stop but limits a storm of them.
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 #[derive(Debug)]
 pub(crate) struct TokenBucket {
@@ -28,9 +28,9 @@ impl TokenBucket {
     }
 
     /// Returns the time until a statement may be sent.
-    pub(crate) fn wait(&mut self, now: Time) -> Span {
+    pub(crate) fn wait(&mut self, now: Time) -> TimeSpan {
         self.fill(now);
-        Span::from_secs_f64(((1.0 - self.tokens) / self.per_second).max(0.0))
+        TimeSpan::from_secs_f64(((1.0 - self.tokens) / self.per_second).max(0.0))
     }
 
     fn fill(&mut self, now: Time) {
@@ -52,24 +52,24 @@ mod tests {
     fn a_tenth_of_a_second_is_saved_up_and_no_more() {
         let mut bucket = TokenBucket::new(100, at(0));
         bucket.spend(at(60_000), 9);
-        assert_eq!(bucket.wait(at(60_000)), Span::ZERO);
+        assert_eq!(bucket.wait(at(60_000)), TimeSpan::ZERO);
         bucket.spend(at(60_000), 1);
-        assert_eq!(bucket.wait(at(60_000)), Span::from_millis(10));
-        assert_eq!(bucket.wait(at(60_010)), Span::ZERO);
+        assert_eq!(bucket.wait(at(60_000)), TimeSpan::from_millis(10));
+        assert_eq!(bucket.wait(at(60_010)), TimeSpan::ZERO);
     }
 
     #[test]
     fn what_was_spent_beyond_is_missing_afterwards() {
         let mut bucket = TokenBucket::new(10, at(0));
         bucket.spend(at(0), 3);
-        assert_eq!(bucket.wait(at(0)), Span::from_millis(300));
+        assert_eq!(bucket.wait(at(0)), TimeSpan::from_millis(300));
     }
 
     #[test]
     fn one_a_second_is_one_at_a_time() {
         let mut bucket = TokenBucket::new(1, at(0));
-        assert_eq!(bucket.wait(at(5000)), Span::ZERO);
+        assert_eq!(bucket.wait(at(5000)), TimeSpan::ZERO);
         bucket.spend(at(5000), 1);
-        assert_eq!(bucket.wait(at(5400)), Span::from_millis(600));
+        assert_eq!(bucket.wait(at(5400)), TimeSpan::from_millis(600));
     }
 }

@@ -121,8 +121,8 @@ pub fn start(text: &str, most: usize) -> &str {
     text.char_indices().nth(most).map_or(text, |(end, _)| &text[..end])
 }
 
-/// Returns the first `most` characters of a text as [`escaped`] does, and an ellipsis if the text has
-/// more.
+/// Returns the first `most` characters of a text as [`escaped`] does, and an ellipsis if the text
+/// has more.
 pub fn excerpt(text: &str, most: usize) -> String {
     let kept = start(text, most);
     escaped(kept) + if kept.len() < text.len() { "…" } else { "" }

@@ -13,7 +13,7 @@
 //! of ten names have the same mark in one of 1,500 configurations. [`Marks::distinct`] detects
 //! that; such classes are left out of tokens, which is better than mistaking one for the other.
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use ring::digest;
 
 /// The version of the format. Other versions are not read.
@@ -60,15 +60,15 @@ impl UnixTime {
 
     /// Returns the time since `earlier`; `None` if `earlier` is in the future by more than the
     /// tolerated difference.
-    pub(crate) fn since(self, earlier: Self) -> Option<Span> {
+    pub(crate) fn since(self, earlier: Self) -> Option<TimeSpan> {
         let ahead = earlier.0.saturating_sub(self.0);
-        (ahead <= SKEW).then(|| Span::from_secs(self.0.saturating_sub(earlier.0)))
+        (ahead <= SKEW).then(|| TimeSpan::from_secs(self.0.saturating_sub(earlier.0)))
     }
 }
 
 impl Day {
     /// Returns whether the day is at most `span` ago, in whole days, and not in the future.
-    pub(crate) fn is_within(self, span: Span, now: UnixTime) -> bool {
+    pub(crate) fn is_within(self, span: TimeSpan, now: UnixTime) -> bool {
         let most = span.as_millis() / 1000 / SECONDS_PER_DAY;
         let today = (now.0 + SKEW) / SECONDS_PER_DAY;
         today.checked_sub(u64::from(self.0)).is_some_and(|age| age <= most)

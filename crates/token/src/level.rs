@@ -20,10 +20,10 @@
 //!
 //! ```
 //! use bywash_token::{LevelKeys, LevelRefusal, Secret, Secrets, UnixTime, read_level, sign_level};
-//! use bywash_units::Span;
+//! use bywash_units::TimeSpan;
 //!
 //! let keys = LevelKeys::new(&Secrets::fresh(Secret::from_bytes([7; 32])));
-//! let (now, lifetime) = (UnixTime::from_millis(1_800_000_000_000), Span::from_secs(60));
+//! let (now, lifetime) = (UnixTime::from_millis(1_800_000_000_000), TimeSpan::from_secs(60));
 //! let text = sign_level(&keys, "high", now).expect("it is a level's name");
 //! assert!(text.as_bytes().starts_with(b"high;1800000000;"));
 //! assert_eq!(read_level(&keys, text.as_bytes(), now, lifetime), Ok("high"));
@@ -38,7 +38,7 @@ use std::fmt;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use ring::hmac;
 use thiserror::Error;
 
@@ -197,7 +197,7 @@ pub fn read_level<'t>(
     keys: &LevelKeys,
     text: &'t [u8],
     now: UnixTime,
-    lifetime: Span,
+    lifetime: TimeSpan,
 ) -> Result<&'t str, LevelRefusal> {
     if text.len() > LONGEST {
         return Err(LevelRefusal::TooLong);

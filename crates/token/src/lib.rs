@@ -16,10 +16,10 @@
 //!
 //! ```
 //! use bywash_token::{Claims, Holder, Keys, Mark, Secret, Secrets, UnixTime, open, seal};
-//! use bywash_units::Span;
+//! use bywash_units::TimeSpan;
 //!
 //! let keys = Keys::new(&Secrets::fresh(Secret::from_bytes([7; 32])));
-//! let (now, ttl) = (UnixTime::from_millis(1_800_000_000_000), Span::from_secs(1800));
+//! let (now, ttl) = (UnixTime::from_millis(1_800_000_000_000), TimeSpan::from_secs(1800));
 //! let holder = Holder::Cookie(b"their session");
 //! let mut claims = Claims::new(now, keys.session(&holder));
 //! claims.served.insert(Mark::of("details"));

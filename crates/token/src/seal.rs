@@ -8,7 +8,7 @@ use std::fmt;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use ring::hmac;
 
 use crate::claims::{Claims, Day, FORMAT, HEAD, MOST, Marks, UnixTime};
@@ -99,7 +99,12 @@ impl Opened<'_> {
     ///
     /// # Errors
     /// [`Refusal::Foreign`] or [`Refusal::Stale`].
-    pub fn proves(&self, now: UnixTime, ttl: Span, holder: &Holder<'_>) -> Result<&Marks, Refusal> {
+    pub fn proves(
+        &self,
+        now: UnixTime,
+        ttl: TimeSpan,
+        holder: &Holder<'_>,
+    ) -> Result<&Marks, Refusal> {
         if self.key.session(holder) != self.claims.session {
             return Err(Refusal::Foreign);
         }
@@ -111,13 +116,13 @@ impl Opened<'_> {
 
     /// Returns whether the token should be replaced while it is still valid: more than half of its
     /// lifetime is over, or it was signed with the key that will be removed next.
-    pub fn wants_renewal(&self, now: UnixTime, ttl: Span) -> bool {
+    pub fn wants_renewal(&self, now: UnixTime, ttl: TimeSpan) -> bool {
         !self.by_first || now.since(self.claims.issued).is_none_or(|age| age * 2 > ttl)
     }
 
     /// Returns the day of the visitor's last order, if it is no longer ago than `within`. It does
     /// not depend on the session, and holds after the session's end.
-    pub fn ordered(&self, now: UnixTime, within: Span) -> Option<Day> {
+    pub fn ordered(&self, now: UnixTime, within: TimeSpan) -> Option<Day> {
         self.claims.ordered.filter(|day| day.is_within(within, now))
     }
 

@@ -1,7 +1,7 @@
 //! The arguments of `bywash top`.
 
 use bywash_command::which::Which;
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 
@@ -28,7 +28,7 @@ pub struct Top {
     pub(crate) count: Option<u64>,
     /// Time between two tables or documents
     #[arg(long, value_name = "SPAN", default_value = "1s")]
-    pub(crate) interval: Span,
+    pub(crate) interval: TimeSpan,
     /// Print a JSON document on each line
     #[arg(long)]
     pub(crate) json: bool,
@@ -39,7 +39,7 @@ pub struct Top {
     pub(crate) which: Which,
 }
 
-/// The time window of rates and shares: one of those of the history that the screen offers.
+/// The time window over which rates and shares are computed: one of the history's windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Window {
     Ten,

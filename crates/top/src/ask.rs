@@ -242,7 +242,7 @@ impl Ask {
 }
 
 impl ConfirmedDecision {
-    /// Returns the path to send the decision to.
+    /// Returns the path in the gateway's API that the decision is sent to.
     pub(super) fn path(&self) -> String {
         match &self.about {
             About::Elephant { verb: Verb::Approve, number, .. } => {

@@ -87,11 +87,11 @@ pub(super) fn decision(model: &Model, id: &str) -> String {
         escaped(&note.by),
         escaped(&note.why)
     );
-    if let Some(grants) = &note.grants {
+    if let Some(limits) = &note.limits {
         let _ = writeln!(
             words,
-            "grants    {} at once, {} may wait, up to {}",
-            grants.max_concurrency, grants.queue, grants.wait
+            "limits    {} at once, {} may wait, up to {}",
+            limits.max_concurrency, limits.queue, limits.wait
         );
     }
     if let Some(until) = note.until {

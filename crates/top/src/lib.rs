@@ -2,11 +2,11 @@
 //! doing, and takes decisions.
 //!
 //! The screen shows what the console shows, from the same API. `feed` queries the gateway on a
-//! thread of its own. `sums` are those of a window, which the gateway returns; `rows` keeps the last
-//! ten seconds, for the state in one word. `model` holds what is known and what is selected for
-//! display; `lists` makes its tables as `grid`s.
-//! `screen` reacts to keys and updates, with `keys`, `text_input`, `ask` and `details`. `view` draws
-//! it. Only this file uses the terminal. Without a terminal, `printed` prints the same.
+//! thread of its own. `sums` are those of a window, which the gateway returns; `rows` keeps the
+//! last ten seconds, for the state in one word. `model` holds what is known and what is selected
+//! for display; `lists` makes its tables as `grid`s. `screen` reacts to keys and updates, with
+//! `keys`, `text_input`, `ask` and `details`. `view` draws it. Only this file uses the terminal.
+//! Without a terminal, `printed` prints the same.
 #![forbid(unsafe_code)]
 
 mod amount;
@@ -38,7 +38,7 @@ use bywash_command::Failure;
 use bywash_command::operators;
 use bywash_command::signals::{SignalRequest, Signals};
 use bywash_command::streams::{is_read, wants_colour};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::cursor::Show;
 use ratatui::crossterm::event::{
@@ -58,7 +58,7 @@ const LOOK_UP: Duration = Duration::from_secs(1);
 /// The exit code that shells expect of a process that SIGHUP ended.
 const HUNG_UP: i32 = 129;
 /// The shortest interval of printing: shorter ones are too fast to read, and load the gateway.
-const SHORTEST: Span = Span::from_millis(100);
+const SHORTEST: TimeSpan = TimeSpan::from_millis(100);
 
 /// Shows the screen, or prints if there is no terminal.
 ///

@@ -8,10 +8,10 @@
 
 extern crate alloc;
 
-mod share;
-mod span;
+mod ratio;
 mod time;
+mod time_span;
 
-pub use share::{Rate, Share, Utility};
-pub use span::{ParseSpanError, Span};
+pub use ratio::{Rate, Ratio, Utility};
 pub use time::Time;
+pub use time_span::{ParseSpanError, TimeSpan};

@@ -2,7 +2,7 @@
 
 use core::ops::{Add, Sub};
 
-use crate::Span;
+use crate::TimeSpan;
 
 /// A moment, in nanoseconds since the clock of its driver was started.
 ///
@@ -31,23 +31,23 @@ impl Time {
     }
 
     /// Returns how long after `earlier` this moment is; zero if it is not later.
-    pub const fn since(self, earlier: Self) -> Span {
-        Span::from_nanos(self.0.saturating_sub(earlier.0))
+    pub const fn since(self, earlier: Self) -> TimeSpan {
+        TimeSpan::from_nanos(self.0.saturating_sub(earlier.0))
     }
 }
 
-impl Add<Span> for Time {
+impl Add<TimeSpan> for Time {
     type Output = Self;
 
-    fn add(self, span: Span) -> Self {
+    fn add(self, span: TimeSpan) -> Self {
         Self(self.0.saturating_add(span.as_nanos()))
     }
 }
 
-impl Sub<Span> for Time {
+impl Sub<TimeSpan> for Time {
     type Output = Self;
 
-    fn sub(self, span: Span) -> Self {
+    fn sub(self, span: TimeSpan) -> Self {
         Self(self.0.saturating_sub(span.as_nanos()))
     }
 }
@@ -58,13 +58,13 @@ mod tests {
 
     #[test]
     fn a_moment_is_never_before_the_start_of_its_clock() {
-        assert_eq!(Time::ZERO - Span::from_secs(1), Time::ZERO);
-        assert_eq!(Time::ZERO.since(Time::from_nanos(5)), Span::ZERO);
+        assert_eq!(Time::ZERO - TimeSpan::from_secs(1), Time::ZERO);
+        assert_eq!(Time::ZERO.since(Time::from_nanos(5)), TimeSpan::ZERO);
     }
 
     #[test]
     fn adding_and_taking_away_a_span_comes_back() {
         let noon = Time::from_nanos(1_000);
-        assert_eq!((noon + Span::from_nanos(7)).since(noon), Span::from_nanos(7));
+        assert_eq!((noon + TimeSpan::from_nanos(7)).since(noon), TimeSpan::from_nanos(7));
     }
 }

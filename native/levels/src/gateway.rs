@@ -7,7 +7,7 @@ use bywash_levels::{Gateway, GatewayError, LevelRefusal, Unreadable};
 
 use crate::options::text;
 use crate::process::Home;
-use crate::result::{Fault, call, making};
+use crate::result::{CallError, call, making};
 
 /// `struct bywash_levels_gateway`.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub(crate) struct GatewayHandle {
 /// `BYWASH_LEVELS_NAME`: the longest name and the terminating byte.
 const NAME: usize = bywash_levels::LONGEST_NAME + 1;
 
-impl From<GatewayError> for Fault {
+impl From<GatewayError> for CallError {
     fn from(error: GatewayError) -> Self {
         let errno = match &error {
             GatewayError::Unreadable { cause: Unreadable::System(error), .. } => {
@@ -32,7 +32,7 @@ impl From<GatewayError> for Fault {
     }
 }
 
-impl From<LevelRefusal> for Fault {
+impl From<LevelRefusal> for CallError {
     fn from(refusal: LevelRefusal) -> Self {
         let errno = match refusal {
             LevelRefusal::TooLong | LevelRefusal::Malformed => libc::EBADMSG,
@@ -88,10 +88,10 @@ pub(crate) unsafe extern "C" fn bywash_levels_gateway_level(
 ) -> c_int {
     call(|| {
         // SAFETY: the caller's promise.
-        let known = unsafe { gateway.as_ref() }.ok_or_else(|| Fault::null("the gateway"))?;
+        let known = unsafe { gateway.as_ref() }.ok_or_else(|| CallError::null("the gateway"))?;
         known.home.check()?;
         if field.is_null() || level.is_null() {
-            return Err(Fault::null(if field.is_null() { "the field" } else { "the level" }));
+            return Err(CallError::null(if field.is_null() { "the field" } else { "the level" }));
         }
         // No object is larger than `isize::MAX`, so such a length is wrong.
         if isize::try_from(length).is_err() {

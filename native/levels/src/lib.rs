@@ -24,7 +24,7 @@ use bywash_levels::{JobState, Pool, Refused, Request};
 
 use options::{Options, sized, text};
 use process::Home;
-use result::{Fault, call, making};
+use result::{CallError, call, making};
 use turn::{Arg, PoolNumber, Turn};
 
 /// `struct bywash_levels_pool`.
@@ -65,9 +65,9 @@ pub(crate) unsafe extern "C" fn bywash_levels_new(options: *const Options) -> *m
 ///
 /// # Safety
 /// `pool` is null, or a pool that was not freed.
-unsafe fn known<'p>(pool: *mut PoolHandle) -> Result<&'p PoolHandle, Fault> {
+unsafe fn known<'p>(pool: *mut PoolHandle) -> Result<&'p PoolHandle, CallError> {
     // SAFETY: as the caller promises.
-    let pool = unsafe { pool.as_ref() }.ok_or_else(|| Fault::null("the pool"))?;
+    let pool = unsafe { pool.as_ref() }.ok_or_else(|| CallError::null("the pool"))?;
     pool.home.check()?;
     Ok(pool)
 }
@@ -101,7 +101,7 @@ pub(crate) unsafe extern "C" fn bywash_levels_free(pool: *mut PoolHandle) -> c_i
         if turn::is_inside(known.number) {
             let words = "a callback of the pool has called this and would wait for itself: \
                          the pool is closed, not freed";
-            return Err(Fault::new(libc::EDEADLK, words));
+            return Err(CallError::new(libc::EDEADLK, words));
         }
         known.pool.wait_until_empty();
         // SAFETY: it was boxed by `making`, and the caller promises that it is used no more.
@@ -129,7 +129,9 @@ pub(crate) unsafe extern "C" fn bywash_levels_begin(
             Ok(patience) => pool.pool.request_within(level, Duration::from_nanos(patience))?,
             Err(_) if timeout_ns == -1 => pool.pool.request(level)?,
             Err(_) => {
-                return Err(Fault::invalid("the timeout is below 0, and only -1 is allowed there"));
+                return Err(CallError::invalid(
+                    "the timeout is below 0, and only -1 is allowed there",
+                ));
             }
         };
         Ok(Box::new(Turn::new(request, pool.number)))
@@ -155,7 +157,7 @@ pub(crate) unsafe extern "C" fn bywash_levels_submit(
         let pool = unsafe { known(pool)? };
         // SAFETY: the same.
         let level = unsafe { text(level, "the level")? };
-        let run = run.ok_or_else(|| Fault::null("the function"))?;
+        let run = run.ok_or_else(|| CallError::null("the function"))?;
         let state = JobState::default();
         let job = Job { run, arg: Arg(arg), pool: pool.number, state: state.clone() };
         pool.pool.submit(level, move |request| job.run(request))?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bywash_levels::{Builder, Goal, Level, Pool, suggested_threads};
 
-use crate::result::Fault;
+use crate::result::CallError;
 
 /// The most levels that are read; no sensible program has more.
 const MOST_LEVELS: u32 = 4096;
@@ -57,18 +57,20 @@ pub(crate) struct Options {
 ///
 /// # Safety
 /// `place` is null, or points to a struct as large as its `size` says.
-pub(crate) unsafe fn sized<T: Copy>(place: *const T, what: &str) -> Result<T, Fault> {
+pub(crate) unsafe fn sized<T: Copy>(place: *const T, what: &str) -> Result<T, CallError> {
     if place.is_null() {
-        return Err(Fault::null(what));
+        return Err(CallError::null(what));
     }
     if !place.is_aligned() {
-        return Err(Fault::invalid(format!("{what} is not aligned")));
+        return Err(CallError::invalid(format!("{what} is not aligned")));
     }
     // SAFETY: the caller promises that every version of the struct begins with `size`.
     let size = unsafe { *place.cast::<u32>() };
     let ours = mem::size_of::<T>();
     if size as usize != ours {
-        return Err(Fault::invalid(format!("the size of {what} is {size}, and must be {ours}")));
+        return Err(CallError::invalid(format!(
+            "the size of {what} is {size}, and must be {ours}"
+        )));
     }
     // SAFETY: it is as large as ours, and any bytes are a valid value of these structs.
     Ok(unsafe { *place })
@@ -78,13 +80,13 @@ pub(crate) unsafe fn sized<T: Copy>(place: *const T, what: &str) -> Result<T, Fa
 ///
 /// # Safety
 /// `text` is null, or points to bytes that end with a zero and that no thread changes meanwhile.
-pub(crate) unsafe fn text<'t>(text: *const c_char, what: &str) -> Result<&'t str, Fault> {
+pub(crate) unsafe fn text<'t>(text: *const c_char, what: &str) -> Result<&'t str, CallError> {
     if text.is_null() {
-        return Err(Fault::null(what));
+        return Err(CallError::null(what));
     }
     // SAFETY: as the caller promises.
     let text = unsafe { CStr::from_ptr(text) };
-    text.to_str().map_err(|_| Fault::invalid(format!("{what} is not UTF-8")))
+    text.to_str().map_err(|_| CallError::invalid(format!("{what} is not UTF-8")))
 }
 
 impl Options {
@@ -93,7 +95,7 @@ impl Options {
     /// # Safety
     /// Pointers are null, or point to as many levels as stated, and to texts, which no thread
     /// changes meanwhile.
-    pub(crate) unsafe fn build(&self) -> Result<(Pool, Vec<&str>), Fault> {
+    pub(crate) unsafe fn build(&self) -> Result<(Pool, Vec<&str>), CallError> {
         let threads = if self.threads == 0 { suggested_threads() } else { self.threads };
         let mut builder = Pool::builder(threads).thread_begins(crate::process::leave_signals);
         let mut names = Vec::new();
@@ -102,7 +104,7 @@ impl Options {
             // SAFETY: the same.
             let name = unsafe { text(level.name, "the name of a level")? };
             if name.is_empty() {
-                return Err(Fault::invalid("the name of a level is empty"));
+                return Err(CallError::invalid("the name of a level is empty"));
             }
             builder = builder.level(name, level.terms());
             names.push(name);
@@ -117,18 +119,18 @@ impl Options {
 
     /// # Safety
     /// As for [`Options::build`].
-    unsafe fn levels(&self) -> Result<&[LevelOptions], Fault> {
+    unsafe fn levels(&self) -> Result<&[LevelOptions], CallError> {
         if self.level_count > MOST_LEVELS {
             let count = self.level_count;
-            return Err(Fault::invalid(format!(
+            return Err(CallError::invalid(format!(
                 "there are {count} levels, and at most {MOST_LEVELS} are allowed"
             )));
         }
         if self.levels.is_null() || self.level_count == 0 {
-            return Err(Fault::invalid("a pool needs at least one level"));
+            return Err(CallError::invalid("a pool needs at least one level"));
         }
         if !self.levels.is_aligned() {
-            return Err(Fault::invalid("the array of levels is not aligned"));
+            return Err(CallError::invalid("the array of levels is not aligned"));
         }
         // SAFETY: the caller promises that there are `level_count` levels.
         Ok(unsafe { std::slice::from_raw_parts(self.levels, self.level_count as usize) })
@@ -155,10 +157,11 @@ impl LevelOptions {
 impl GoalOptions {
     /// # Safety
     /// As for [`Options::build`].
-    unsafe fn of(&self, builder: Builder) -> Result<Builder, Fault> {
+    unsafe fn of(&self, builder: Builder) -> Result<Builder, CallError> {
         let unused = |is_zero: bool, what: &str| {
-            let fault =
-                || Fault::invalid(format!("this kind of goal does not use {what}: set it to 0"));
+            let fault = || {
+                CallError::invalid(format!("this kind of goal does not use {what}: set it to 0"))
+            };
             if is_zero { Ok(()) } else { Err(fault()) }
         };
         let level = || {
@@ -184,7 +187,7 @@ impl GoalOptions {
                 let within = Duration::from_nanos(self.within_ns);
                 Ok(builder.goal(Goal::Percentile { level: level()?, share: self.target, within }))
             }
-            kind => Err(Fault::invalid(format!("the kind of goal {kind} is unknown"))),
+            kind => Err(CallError::invalid(format!("the kind of goal {kind} is unknown"))),
         }
     }
 }

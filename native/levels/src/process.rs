@@ -7,7 +7,7 @@ use std::ptr;
 use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::result::Fault;
+use crate::result::CallError;
 
 /// How many forks lie between the process that loaded the library and this one.
 static FORKS: AtomicU32 = AtomicU32::new(0);
@@ -31,11 +31,11 @@ impl Home {
 
     /// Returns an error in another process than this one. A child has a copy of the parent's
     /// memory, with locks in any state, and no thread.
-    pub(crate) fn check(self) -> Result<(), Fault> {
+    pub(crate) fn check(self) -> Result<(), CallError> {
         if self == Self(FORKS.load(Ordering::Relaxed)) {
             Ok(())
         } else {
-            Err(Fault::new(libc::ESRCH, "it belongs to the parent process"))
+            Err(CallError::new(libc::ESRCH, "it belongs to the parent process"))
         }
     }
 }

@@ -9,7 +9,7 @@ use bywash_levels::{BuildError, Refused};
 
 /// Why a call failed.
 #[derive(Debug)]
-pub(crate) struct Fault {
+pub(crate) struct CallError {
     errno: c_int,
     words: String,
 }
@@ -18,7 +18,7 @@ thread_local! {
     static WORDS: RefCell<CString> = RefCell::default();
 }
 
-impl Fault {
+impl CallError {
     pub(crate) fn new(errno: c_int, words: impl Into<String>) -> Self {
         Self { errno, words: words.into() }
     }
@@ -41,7 +41,7 @@ impl Fault {
     }
 }
 
-impl From<Refused> for Fault {
+impl From<Refused> for CallError {
     fn from(refused: Refused) -> Self {
         let errno = match refused {
             Refused::Unknown { .. } => libc::ENOENT,
@@ -53,7 +53,7 @@ impl From<Refused> for Fault {
     }
 }
 
-impl From<BuildError> for Fault {
+impl From<BuildError> for CallError {
     fn from(error: BuildError) -> Self {
         let errno = match &error {
             BuildError::Thread(error) => error.raw_os_error().unwrap_or(libc::EAGAIN),
@@ -75,21 +75,21 @@ pub(crate) extern "C" fn bywash_levels_error() -> *const c_char {
 }
 
 /// Runs a call that returns 0, or -1 with `errno`.
-pub(crate) fn call(body: impl FnOnce() -> Result<(), Fault>) -> c_int {
+pub(crate) fn call(body: impl FnOnce() -> Result<(), CallError>) -> c_int {
     if attempt(body).is_some() { 0 } else { -1 }
 }
 
 /// Runs a call that returns a new object, or null with `errno`.
-pub(crate) fn making<T>(body: impl FnOnce() -> Result<Box<T>, Fault>) -> *mut T {
+pub(crate) fn making<T>(body: impl FnOnce() -> Result<Box<T>, CallError>) -> *mut T {
     attempt(body).map_or(std::ptr::null_mut(), Box::into_raw)
 }
 
 /// Runs `body` and catches panics, which C cannot handle.
-fn attempt<T>(body: impl FnOnce() -> Result<T, Fault>) -> Option<T> {
+fn attempt<T>(body: impl FnOnce() -> Result<T, CallError>) -> Option<T> {
     let result = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
         // Dropping the payload may panic again.
         mem::forget(panic);
-        Err(Fault::new(libc::ENOTRECOVERABLE, "an error in libbywash-levels"))
+        Err(CallError::new(libc::ENOTRECOVERABLE, "an error in libbywash-levels"))
     });
-    result.map_err(Fault::tell).ok()
+    result.map_err(CallError::tell).ok()
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bywash_levels::{LevelStats, Verdict};
 
 use crate::options::sized;
-use crate::result::{Fault, call};
+use crate::result::{CallError, call};
 use crate::{PoolHandle, known};
 
 /// `struct bywash_levels_level_stats`.
@@ -60,7 +60,7 @@ pub(crate) unsafe extern "C" fn bywash_levels_stats(
             let there_are = pool.names.len();
             let words =
                 format!("the pool has {there_are} levels, and the array has room for {count}");
-            return Err(Fault::invalid(words));
+            return Err(CallError::invalid(words));
         }
         // SAFETY: the caller's promise; there is at least one level, so there is a first struct.
         unsafe { sized(levels, "the struct of statistics")? };
@@ -86,7 +86,7 @@ pub(crate) unsafe extern "C" fn bywash_levels_goal_stats(
         let pool = unsafe { known(pool)? };
         // SAFETY: the same.
         let size = unsafe { sized(goal, "the struct of statistics")? }.size;
-        let none = || Fault::new(libc::ENOENT, "the pool has no goal");
+        let none = || CallError::new(libc::ENOENT, "the pool has no goal");
         let stats = pool.pool.stats().goal.ok_or_else(none)?;
         let verdict = match stats.verdict {
             Verdict::Settling => 0,

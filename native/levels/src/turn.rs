@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use bywash_levels::{Request, Scope};
 
 use crate::process::Home;
-use crate::result::{Fault, call};
+use crate::result::{CallError, call};
 
 /// The argument of a callback. It belongs to the C program, on any thread.
 #[derive(Clone, Copy)]
@@ -88,7 +88,7 @@ impl Turn {
     }
 
     /// Uses the request, unless another thread does.
-    fn used<T>(&self, by: impl FnOnce(&mut Request) -> T) -> Result<T, Fault> {
+    fn used<T>(&self, by: impl FnOnce(&mut Request) -> T) -> Result<T, CallError> {
         struct Free<'t>(&'t AtomicBool);
         impl Drop for Free<'_> {
             fn drop(&mut self) {
@@ -97,7 +97,7 @@ impl Turn {
         }
         self.home.check()?;
         if self.busy.swap(true, Ordering::Acquire) {
-            return Err(Fault::new(libc::EBUSY, "tasks of the request run already"));
+            return Err(CallError::new(libc::EBUSY, "tasks of the request run already"));
         }
         let _free = Free(&self.busy);
         // SAFETY: this call has set `busy`, which stays set until it returns, so no other thread
@@ -120,9 +120,9 @@ impl Turn {
 ///
 /// # Safety
 /// `turn` is null, or a request that has not ended.
-unsafe fn known<'t>(turn: *mut Turn) -> Result<&'t Turn, Fault> {
+unsafe fn known<'t>(turn: *mut Turn) -> Result<&'t Turn, CallError> {
     // SAFETY: as the caller promises.
-    unsafe { turn.as_ref() }.ok_or_else(|| Fault::null("the request"))
+    unsafe { turn.as_ref() }.ok_or_else(|| CallError::null("the request"))
 }
 
 /// See `levels.h`.
@@ -140,7 +140,7 @@ pub(crate) unsafe extern "C" fn bywash_levels_end(request: *mut Turn) -> c_int {
         // No thread uses it now, and by the caller's promise none will.
         turn.used(|_| ())?;
         if turn.is_lent() {
-            return Err(Fault::new(libc::EPERM, "a submitted request ends with its function"));
+            return Err(CallError::new(libc::EPERM, "a submitted request ends with its function"));
         }
         // SAFETY: it is not lent, so it was boxed by `making`, and the caller promises that it is
         // used no more.
@@ -173,7 +173,7 @@ pub(crate) unsafe extern "C" fn bywash_levels_parallel_for(
     call(|| {
         // SAFETY: the caller's promise.
         let turn = unsafe { known(request)? };
-        let (each, arg) = (each.ok_or_else(|| Fault::null("the function"))?, Arg(arg));
+        let (each, arg) = (each.ok_or_else(|| CallError::null("the function"))?, Arg(arg));
         // SAFETY: the caller's promise.
         let one = |index| inside(turn.pool, || unsafe { call_each(each, index, arg) });
         turn.used(|request| request.parallel_for(0..n, one))
@@ -213,7 +213,7 @@ pub(crate) unsafe extern "C" fn bywash_levels_scope(
     call(|| {
         // SAFETY: the caller's promise.
         let turn = unsafe { known(request)? };
-        let fill = fill.ok_or_else(|| Fault::null("the function"))?;
+        let fill = fill.ok_or_else(|| CallError::null("the function"))?;
         // It outlives the tasks, which point to it.
         let place = TaskScope { pool: turn.pool, scope: AtomicPtr::new(ptr::null_mut()) };
         turn.used(|request| {
@@ -240,8 +240,8 @@ pub(crate) unsafe extern "C" fn bywash_levels_spawn(
         // SAFETY: `bywash_levels_scope` returns when all callbacks have, so the scope outlives the
         // task, which is all that `'static` stands for here.
         let place: &'static TaskScope =
-            unsafe { scope.as_ref() }.ok_or_else(|| Fault::null("the scope"))?;
-        let (task, arg) = (task.ok_or_else(|| Fault::null("the function"))?, Arg(arg));
+            unsafe { scope.as_ref() }.ok_or_else(|| CallError::null("the scope"))?;
+        let (task, arg) = (task.ok_or_else(|| CallError::null("the function"))?, Arg(arg));
         let scope = place.scope.load(Ordering::Acquire).cast::<Scope<'static, 'static>>();
         // SAFETY: the same; it was stored before the first callback.
         unsafe { &*scope }.spawn(move || place.call(task, arg));

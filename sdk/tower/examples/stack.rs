@@ -25,19 +25,19 @@ const STEP: Duration = Duration::from_millis(20);
 
 /// Reports the progress of a request to the observer. A drop before the request's end is reported
 /// as `told`.
-struct Told {
+struct ProgressReport {
     name: String,
     observer: Arc<UdpSocket>,
     is_done: bool,
 }
 
-impl Told {
+impl ProgressReport {
     fn tell(&self, word: &str) {
         let _ = self.observer.send(format!("{} {word}", self.name).as_bytes());
     }
 }
 
-impl Drop for Told {
+impl Drop for ProgressReport {
     fn drop(&mut self) {
         self.tell(if self.is_done { "done" } else { "told" });
     }
@@ -57,7 +57,7 @@ impl Service<Request<Incoming>> for Work {
 
     fn call(&mut self, request: Request<Incoming>) -> Self::Future {
         let name = request.uri().path().rsplit('/').next().unwrap_or_default().to_owned();
-        let told = Told { name, observer: Arc::clone(&self.0), is_done: false };
+        let told = ProgressReport { name, observer: Arc::clone(&self.0), is_done: false };
         Box::pin(async move {
             // Move the whole struct in: a single field would be moved out of it.
             let mut told = told;

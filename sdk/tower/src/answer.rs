@@ -16,12 +16,12 @@ const PLAIN: &str = "about:blank";
 
 /// The format of the response to one client.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Voice {
+pub(crate) struct RefusalFormat {
     is_json: bool,
     has_body: bool,
 }
 
-impl Voice {
+impl RefusalFormat {
     pub(crate) fn of(method: &Method, head: &HeaderMap) -> Self {
         let accepts = |value: &HeaderValue| {
             value.as_bytes().windows(4).any(|word| word.eq_ignore_ascii_case(b"json"))
@@ -35,10 +35,10 @@ impl Terminated {
     /// the client accepts JSON, else a line of text. The layer answers like this; a handler with an
     /// error handling of its own can do so too.
     pub fn answer<B: From<Bytes>>(&self, method: &Method, head: &HeaderMap) -> Response<B> {
-        self.say(Voice::of(method, head))
+        self.say(RefusalFormat::of(method, head))
     }
 
-    pub(crate) fn say<B: From<Bytes>>(&self, voice: Voice) -> Response<B> {
+    pub(crate) fn say<B: From<Bytes>>(&self, format: RefusalFormat) -> Response<B> {
         let (reason, again) = (self.reason.name(), self.again());
         let (kind, title) = match self.reason {
             Reason::Deadline => (PLAIN, "The deadline of this request has passed.".into()),
@@ -48,7 +48,7 @@ impl Terminated {
                 (BUSY, format!("The site is very busy. Please try again in {again} s."))
             }
         };
-        say(StatusCode::GATEWAY_TIMEOUT, kind, &title, reason, again, voice)
+        say(StatusCode::GATEWAY_TIMEOUT, kind, &title, reason, again, format)
     }
 
     /// Returns the seconds until the client may retry, if the reason says anything about that.
@@ -61,13 +61,13 @@ impl Refused {
     /// Returns the 503 response to a request with this method and head, in the formats of
     /// [`Terminated::answer`].
     pub fn answer<B: From<Bytes>>(&self, method: &Method, head: &HeaderMap) -> Response<B> {
-        self.say(Voice::of(method, head))
+        self.say(RefusalFormat::of(method, head))
     }
 
-    pub(crate) fn say<B: From<Bytes>>(&self, voice: Voice) -> Response<B> {
+    pub(crate) fn say<B: From<Bytes>>(&self, format: RefusalFormat) -> Response<B> {
         let again = whole_seconds(self.retry_after);
         let title = format!("The site is very busy. Please try again in {again} s.");
-        say(StatusCode::SERVICE_UNAVAILABLE, BUSY, &title, self.reason.name(), Some(again), voice)
+        say(StatusCode::SERVICE_UNAVAILABLE, BUSY, &title, self.reason.name(), Some(again), format)
     }
 }
 
@@ -81,9 +81,9 @@ fn say<B: From<Bytes>>(
     title: &str,
     reason: &str,
     again: Option<u64>,
-    voice: Voice,
+    format: RefusalFormat,
 ) -> Response<B> {
-    let (content, body) = if voice.is_json {
+    let (content, body) = if format.is_json {
         let again = again.map_or(String::new(), |again| format!(r#","retry-after":{again}"#));
         // All strings are constants of ours that need no escaping.
         let about = format!(r#""type":"{kind}","title":"{title}","status":{}"#, status.as_u16());
@@ -93,7 +93,7 @@ fn say<B: From<Bytes>>(
         ("text/plain; charset=utf-8", format!("{title} ({reason})\n"))
     };
     let length = body.len();
-    let body = if voice.has_body { Bytes::from(body) } else { Bytes::new() };
+    let body = if format.has_body { Bytes::from(body) } else { Bytes::new() };
     let mut response = Response::new(B::from(body));
     *response.status_mut() = status;
     let head = response.headers_mut();

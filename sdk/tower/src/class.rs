@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bywash_engine::Bounds;
 use bywash_engine::catalog::{ParameterError, TerminationSettings, find_termination};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 /// The range of `run_min` and `run_max`, which is the gateway's as well.
 const LEAST: Duration = Duration::from_millis(1);
@@ -111,7 +111,7 @@ impl Class {
     }
 
     pub(crate) fn bounds(&self) -> Bounds {
-        Bounds { min: Span::from(self.run_min), max: Span::from(self.run_max) }
+        Bounds { min: TimeSpan::from(self.run_min), max: TimeSpan::from(self.run_max) }
     }
 
     pub(crate) fn come_again(&self) -> Duration {
@@ -139,7 +139,7 @@ impl Class {
             ));
         }
         let [alpha, low, high] = [self.alpha, self.low, self.high].map(|number| number.to_string());
-        let interval = Span::from(self.interval).to_string();
+        let interval = TimeSpan::from(self.interval).to_string();
         let loss = find_termination("loss").expect("it is in the list");
         let given =
             [("alpha", &*alpha), ("low", &*low), ("high", &*high), ("interval", &*interval)];

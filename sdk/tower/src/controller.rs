@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use bywash_engine::ClassId;
 use bywash_engine::terminate::{Ran, RunOutcome, Terminate};
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -203,7 +203,7 @@ impl Granted {
     }
 
     /// Returns how long a request may run at `now`.
-    pub(crate) fn may_run(&self, now: Time) -> Span {
+    pub(crate) fn may_run(&self, now: Time) -> TimeSpan {
         let mut counts = self.counts.lock();
         counts.policy.tick(now);
         counts.policy.may_run(ONLY, self.class.bounds())
@@ -212,7 +212,7 @@ impl Granted {
     /// Returns the end of the present interval. The threshold does not change before it. The policy
     /// counts whole intervals from [`Time::ZERO`].
     pub(crate) fn until(&self, now: Time) -> Time {
-        let interval = Span::from(self.class.interval);
+        let interval = TimeSpan::from(self.class.interval);
         Time::ZERO + interval * (now.as_nanos() / interval.as_nanos() + 1)
     }
 
@@ -238,7 +238,7 @@ impl Clock {
     }
 
     pub(crate) fn now(&self) -> Time {
-        Time::ZERO + Span::from((self.read)().saturating_sub(self.start))
+        Time::ZERO + TimeSpan::from((self.read)().saturating_sub(self.start))
     }
 }
 

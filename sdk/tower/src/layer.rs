@@ -26,7 +26,7 @@ use tokio::time::{Instant, Sleep, sleep};
 use tower_layer::Layer;
 use tower_service::Service;
 
-use crate::answer::Voice;
+use crate::answer::RefusalFormat;
 use crate::class::SettingError;
 use crate::controller::{Controller, Handle};
 use crate::request::{Brought, time_left};
@@ -121,11 +121,11 @@ where
             return Running { guarded: None, handler, sleep: None };
         };
         let (head, trusts) = (request.headers(), self.layer.trusts_deadline);
-        let voice = Voice::of(request.method(), head);
+        let format = RefusalFormat::of(request.method(), head);
         let brought = Brought::of(head);
         let brought = if self.layer.trusts_request { brought } else { brought.nameless() };
         let token = class.begin_with(time_left(head).filter(|_| trusts), brought.named());
-        let guarded = Guarded { token: token.clone(), voice };
+        let guarded = Guarded { token: token.clone(), format };
         // A request that arrives with no time left does not begin.
         let handler = (!token.look()).then(|| {
             request.extensions_mut().insert(token.clone());
@@ -169,7 +169,7 @@ pin_project! {
 /// A request that has not ended.
 struct Guarded {
     token: Token,
-    voice: Voice,
+    format: RefusalFormat,
 }
 
 impl Drop for Guarded {
@@ -201,7 +201,7 @@ impl Guarded {
     ) -> Result<Response<R>, E> {
         match (own, self.token.terminated()) {
             (Err(error), Some(terminated)) if tells_of_termination(&error) => {
-                Ok(terminated.say(self.voice))
+                Ok(terminated.say(self.format))
             }
             (own, _) => own,
         }
@@ -244,14 +244,14 @@ where
             }
             *this.handler = Some(handler);
         }
-        let Some(Guarded { token, voice }) = this.guarded.as_ref() else { return Poll::Pending };
+        let Some(Guarded { token, format }) = this.guarded.as_ref() else { return Poll::Pending };
         if this.handler.is_some() {
             ready!(poll_overdue(token, this.sleep, cx));
         }
         *this.handler = None;
         token.end();
         let terminated = token.terminated().expect("somebody has found it overdue");
-        Poll::Ready(Ok(terminated.say(*voice)))
+        Poll::Ready(Ok(terminated.say(*format)))
     }
 }
 

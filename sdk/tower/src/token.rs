@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bywash_lease::RequestId;
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 use http::HeaderMap;
 use parking_lot::lock_api::GetThreadId;
 use parking_lot::{Mutex, RawThreadId};
@@ -31,10 +31,10 @@ use crate::terminated::{Reason, Terminated};
 
 /// The handle of one request. Clones share the same token.
 #[derive(Clone, Debug)]
-pub struct Token(Arc<Life>);
+pub struct Token(Arc<Inner>);
 
 #[derive(Debug)]
-struct Life {
+struct Inner {
     granted: Arc<Granted>,
     brought: Brought,
     /// The stop clients that hold leases of this request; each is notified when the request is
@@ -72,14 +72,14 @@ impl Handle {
 
     /// Begins a request that has also brought a name or a trace along, and returns its token.
     pub fn begin_with(&self, left: Option<Duration>, brought: Brought) -> Token {
-        Token::new(self.0.clone(), left.map(Span::from), brought)
+        Token::new(self.0.clone(), left.map(TimeSpan::from), brought)
     }
 }
 
 impl Token {
-    pub(crate) fn new(granted: Arc<Granted>, left: Option<Span>, brought: Brought) -> Self {
+    pub(crate) fn new(granted: Arc<Granted>, left: Option<TimeSpan>, brought: Brought) -> Self {
         let start = granted.begins();
-        let life = Life {
+        let life = Inner {
             granted,
             brought,
             #[cfg(feature = "stop-client")]
@@ -255,7 +255,7 @@ impl Token {
     /// deadline here. So a request whose client leaves in the last tenth of its time counts as
     /// ended by its deadline, unless its response has begun.
     pub fn leave(&self) {
-        let Life { start, own, granted, .. } = &*self.0;
+        let Inner { start, own, granted, .. } = &*self.0;
         let mut state = self.0.state.lock();
         let reason = match *state {
             State::Running if granted.clock.now() >= *own - own.since(*start) / 10 => {
@@ -326,7 +326,7 @@ impl Token {
     }
 }
 
-impl Life {
+impl Inner {
     fn due(&self, now: Time) -> Time {
         (self.start + self.granted.may_run(now)).min(self.own)
     }

@@ -2,7 +2,7 @@
 // contains only the fields that differ, so that untouched fields keep the values that the gateway
 // proposes.
 import { spanMs } from '../format';
-import type { Change, Grants } from '../shapes';
+import type { Change, RuleLimits } from '../shapes';
 
 export interface Edited {
     max_concurrency: string;
@@ -12,7 +12,7 @@ export interface Edited {
     bytes: string;
 }
 
-export const edited = (of: Grants): Edited => ({
+export const edited = (of: RuleLimits): Edited => ({
     max_concurrency: String(of.max_concurrency),
     rate: of.rate == null ? '' : String(of.rate),
     queue: String(of.queue),
@@ -20,7 +20,7 @@ export const edited = (of: Grants): Edited => ({
     bytes: of.bytes == null ? '' : String(of.bytes),
 });
 
-export function changeOf(now: Edited, usual: Grants): Change {
+export function changeOf(now: Edited, usual: RuleLimits): Change {
     const before = edited(usual);
     const change: Change = {};
     const differs = (field: keyof Edited): number | undefined => {

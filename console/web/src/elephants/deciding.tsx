@@ -1,12 +1,12 @@
 // The dialog of a decision about an elephant: approve, try, reject or undo, with what each changes.
 import { gatewayNow } from '../live';
 import { post } from '../client';
-import { Decide, type SaidWord, SPANS, useSeen } from '../decide';
+import { Decide, type DecisionMeta, SPANS, useSeen } from '../decide';
 import type { Change, Elephant, Previewed } from '../shapes';
 import { percent } from '../format';
 import { visible } from '../visible';
 import { Prediction } from './prediction';
-import { grantsText, stateText } from './words';
+import { limitsText, stateText } from './words';
 
 export type Verb = 'approve' | 'try' | 'reject' | 'undo';
 export interface Doing {
@@ -41,9 +41,9 @@ interface DecidingProperties {
 
 export function Deciding({ elephant, doing: { verb }, change, preview, reload, onClose, onDone }: DecidingProperties) {
     const seen = useSeen(elephant.revision);
-    const act = async (word: SaidWord): Promise<void> => {
+    const act = async (meta: DecisionMeta): Promise<void> => {
         const sends = {
-            ...word,
+            ...meta,
             change: verb === 'approve' || verb === 'try' ? change : {},
             ...(verb === 'undo' ? { for: LEFT_ALONE } : {}),
             ...(seen.revision === undefined ? {} : { revision: seen.revision }),
@@ -106,7 +106,7 @@ function Changes({ elephant, verb, preview }: { elephant: Elephant; verb: Verb; 
     return (
         <>
             <p>
-                <b>The rule:</b> {preview ? grantsText(preview.grants) : '…'} Other requests go first.
+                <b>The rule:</b> {preview ? limitsText(preview.limits) : '…'} Other requests go first.
             </p>
             <p>{forWhom(elephant)}</p>
             <Prediction elephant={elephant} preview={preview} isShort />

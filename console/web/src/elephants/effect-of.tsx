@@ -59,11 +59,11 @@ export function EffectOf({ elephant, rule, others }: { elephant: Elephant; rule:
                     <dl class="facts">
                         <dt>Running now</dt>
                         <dd>
-                            {count(elephant.running)} of at most {rule.grants.max_concurrency}
+                            {count(elephant.running)} of at most {rule.limits.max_concurrency}
                         </dd>
                         <dt>Waiting now</dt>
                         <dd>
-                            {count(elephant.waiting)} of at most {rule.grants.queue}
+                            {count(elephant.waiting)} of at most {rule.limits.queue}
                         </dd>
                         <dt>Requests</dt>
                         <dd>

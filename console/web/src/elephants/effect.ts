@@ -1,7 +1,7 @@
 // The effect of a rule in one sentence: how all other requests fare under it. There is no verdict
 // until the requests that waited before the rule are answered, and none from few requests.
 import { duration, lasting, percent, perSecond } from '../format';
-import type { Elephant, Gauge, Lot, Rule } from '../shapes';
+import type { Elephant, Gauge, ResponseStats, Rule } from '../shapes';
 import { ruleOf } from './words';
 
 /**
@@ -73,12 +73,12 @@ export function isDisturbed(number: number, { since, before }: Rule, others: rea
 }
 
 const ended = (of: Gauge, who: 'ants' | 'elephants'): number => (of[who].answered + of[who].refused) * of.seconds;
-const part = ({ answered, refused }: Lot): number | undefined =>
+const part = ({ answered, refused }: ResponseStats): number | undefined =>
     answered + refused > 0 ? answered / (answered + refused) : undefined;
-const told = (of: Lot): string =>
+const told = (of: ResponseStats): string =>
     `${percent(part(of))} were answered, ${perSecond(of.answered)}, 99 of 100 within ${duration((of.p99 ?? 0) * 1000)}`;
 /**
  * Describes the median response times, which are the cost of the rule to the requests that wait.
  */
-const halves = (was: Lot, is: Lot): string =>
+const halves = (was: ResponseStats, is: ResponseStats): string =>
     was.p50 && is.p50 ? `, half of them within ${duration(is.p50 * 1000)} (before: ${duration(was.p50 * 1000)})` : '';

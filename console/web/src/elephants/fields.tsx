@@ -3,7 +3,7 @@ import { type Edited, FIELDS } from './change';
 
 export function Fields({ now, onInput, isBytes }: { now: Edited; onInput: (now: Edited) => void; isBytes: boolean }) {
     return (
-        <div class="grants">
+        <div class="limits">
             {FIELDS.filter(field => field.id !== 'bytes' || isBytes).map(field => (
                 <label key={field.id} class="field" title={field.means}>
                     <span>

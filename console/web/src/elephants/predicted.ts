@@ -1,6 +1,6 @@
 // The predicted effect of a rule, in one sentence.
 import { percent, perSecond } from '../format';
-import type { Effect, Found, Grants } from '../shapes';
+import type { Effect, Found, RuleLimits } from '../shapes';
 
 /** The average use of a rule's capacity (0 to 1) above which some requests find it full. */
 const MUCH = 0.5;
@@ -11,7 +11,7 @@ export const mostOf = (effect: Effect): number => Math.min(effect.elephants_now,
 export function predictedText(
     found: Found,
     effect: Effect,
-    { max_concurrency }: Pick<Grants, 'max_concurrency'>,
+    { max_concurrency }: Pick<RuleLimits, 'max_concurrency'>,
 ): string {
     const use = `These requests recently used ${percent(effect.elephants_now)} of ${found.resource}. Under the rule, they use ${percent(mostOf(effect))} at most`;
     if (effect.held_back > 0)

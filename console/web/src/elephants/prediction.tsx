@@ -16,7 +16,7 @@ export function Prediction({
     if (preview?.unpredicted) return <p class="note">Prediction: {preview.unpredicted}.</p>;
     const effect = preview?.effect;
     if (!effect || !found) return null;
-    const text = predictedText(found, effect, preview.grants);
+    const text = predictedText(found, effect, preview.limits);
     if (isShort) return <p>{text}</p>;
     return (
         <div class="prediction">

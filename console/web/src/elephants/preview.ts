@@ -39,7 +39,7 @@ export function usePreview(
     if (isUsual && elephant.proposed)
         return {
             value: {
-                grants: elephant.proposed,
+                limits: elephant.proposed,
                 effect: elephant.effect ?? null,
                 unpredicted: elephant.unpredicted ?? null,
             },

@@ -138,8 +138,8 @@ export function Routes() {
                     title={`Throttle: ${visible(asking.pattern)}`}
                     whys={['It overloads the site and can wait', 'Its owners have asked for it']}
                     verb="Show what a rule would do"
-                    act={async word => {
-                        const of = await post('/v1/routes/ask', {}, { ...word, pattern: asking.pattern });
+                    act={async meta => {
+                        const of = await post('/v1/routes/ask', {}, { ...meta, pattern: asking.pattern });
                         location.hash = href('elephants', of.number);
                     }}
                     onClose={() => setAsking(undefined)}

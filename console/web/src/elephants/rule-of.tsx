@@ -11,7 +11,7 @@ import { Deciding, type Doing } from './deciding';
 import { Fields } from './fields';
 import { Prediction } from './prediction';
 import { usePreview } from './preview';
-import { grantsText, kindOf, type StateKind } from './words';
+import { limitsText, kindOf, type StateKind } from './words';
 
 const DOINGS: Record<StateKind, readonly Doing[]> = {
     proposed: [
@@ -65,7 +65,7 @@ export function RuleOf({ elephant, reload }: { elephant: Elephant; reload: () =>
                         onInput={setNow}
                         isBytes={elephant.found?.consists_of === 'bytes' || usual.bytes != null}
                     />
-                    {preview.value && <p class="why">{grantsText(preview.value.grants)} Other requests go first.</p>}
+                    {preview.value && <p class="why">{limitsText(preview.value.limits)} Other requests go first.</p>}
                     <Problem of={preview.problem} />
                     {isOpen && <Prediction elephant={elephant} preview={preview.value} />}
                 </>

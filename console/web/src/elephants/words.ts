@@ -1,7 +1,7 @@
 // The findings about an elephant, in words and with units.
 import { visible } from '../visible';
 import { bytes, duration, number, percent, perSecond, moment } from '../format';
-import type { Elephant, Found, Grants, Rule } from '../shapes';
+import type { Elephant, Found, RuleLimits, Rule } from '../shapes';
 
 /** Formats an amount of a resource, in its unit. */
 export function amount(of: Found | undefined, value: number): string {
@@ -55,11 +55,11 @@ export function stateText(one: Elephant, now: number): string {
     const rule = ruleOf(one);
     if (rule) {
         const until = rule.until ? `until ${moment(Date.parse(rule.until), now)}` : 'as long as the file has it';
-        return `${stateWord(one)} by ${visible(rule.by)} since ${moment(Date.parse(rule.since), now)}, ${until}${rule.why ? `: “${visible(rule.why)}”` : ''}. ${grantsText(rule.grants)}`;
+        return `${stateWord(one)} by ${visible(rule.by)} since ${moment(Date.parse(rule.since), now)}, ${until}${rule.why ? `: “${visible(rule.why)}”` : ''}. ${limitsText(rule.limits)}`;
     }
     if (typeof one.state === 'object' && 'rejected' in one.state) {
-        const { word, until } = one.state.rejected;
-        return `rejected by ${visible(word.by)} until ${moment(Date.parse(until), now)}: “${visible(word.why)}”.`;
+        const { meta, until } = one.state.rejected;
+        return `rejected by ${visible(meta.by)} until ${moment(Date.parse(until), now)}: “${visible(meta.why)}”.`;
     }
     const leftAlone = one.left_alone == null ? 0 : Date.parse(one.left_alone);
     if (leftAlone > now)
@@ -67,7 +67,7 @@ export function stateText(one: Elephant, now: number): string {
     return `proposed: ${one.revision > 0 ? 'the last decision has ended' : 'no operator has decided yet'}, and no rule is in force.`;
 }
 
-export function grantsText(of: Grants): string {
+export function limitsText(of: RuleLimits): string {
     const parts = [
         `At most ${of.max_concurrency} run at the same time`,
         `up to ${of.queue} wait`,

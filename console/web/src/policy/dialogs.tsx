@@ -5,7 +5,7 @@ import { gatewayNow } from '../live';
 import { visible } from '../visible';
 import { useState } from 'preact/hooks';
 import { post } from '../client';
-import { Decide, type SaidWord, useSeen } from '../decide';
+import { Decide, type DecisionMeta, useSeen } from '../decide';
 import { moment } from '../format';
 import type { ClassPolicy, Override, Policy } from '../shapes';
 import { overrideText } from '../attention';
@@ -44,11 +44,11 @@ export function SetClassDialog({ of, policy, reload, onClose }: Shared & { of: C
     const [id, setId] = useState(next(of));
     const seen = usePolicySeen(policy, reload);
     const choice = CHOICES.find(one => one.id === id) ?? CHOICES[0];
-    const act = async (word: SaidWord): Promise<void> => {
+    const act = async (meta: DecisionMeta): Promise<void> => {
         await post(
             '/v1/policy/class',
             {},
-            { class: of.name, mode: choice.mode, enforce_percent: choice.percent, revision: seen.revision, ...word },
+            { class: of.name, mode: choice.mode, enforce_percent: choice.percent, revision: seen.revision, ...meta },
         );
         await reload();
     };
@@ -91,8 +91,8 @@ export function SetClassDialog({ of, policy, reload, onClose }: Shared & { of: C
 
 export function UndoDialog({ of, policy, reload, onClose }: Shared & { of: Override }) {
     const seen = usePolicySeen(policy, reload);
-    const act = async (word: SaidWord): Promise<void> => {
-        await post('/v1/policy/{number}/undo', { number: of.number }, { revision: seen.revision, ...word });
+    const act = async (meta: DecisionMeta): Promise<void> => {
+        await post('/v1/policy/{number}/undo', { number: of.number }, { revision: seen.revision, ...meta });
         await reload();
     };
     return (
@@ -116,8 +116,8 @@ export function UndoDialog({ of, policy, reload, onClose }: Shared & { of: Overr
 export function BypassDialog({ policy, reload, onClose }: Shared) {
     const seen = usePolicySeen(policy, reload);
     const [isOn] = useState(!policy.bypassed);
-    const act = async (word: SaidWord): Promise<void> => {
-        await post('/v1/bypass', {}, { on: isOn, revision: seen.revision, ...word });
+    const act = async (meta: DecisionMeta): Promise<void> => {
+        await post('/v1/bypass', {}, { on: isOn, revision: seen.revision, ...meta });
         await reload();
     };
     return (

@@ -14,7 +14,7 @@ import { OutcomeOf } from './table';
 import { outcomeOf } from '../outcome';
 import { href } from '../view';
 
-export function Life({ name, status }: { name: string; status: Status | undefined }) {
+export function RequestLifecycle({ name, status }: { name: string; status: Status | undefined }) {
     const { value, problem, reload } = useDocument('/v1/requests/{name}', { filled: { name } });
     return (
         <Page

@@ -8,7 +8,7 @@ import { Page, Panel } from '../page';
 import { replace } from '../place';
 import { Problem } from '../problem';
 import { REASONS, reasonText } from '../reason';
-import { Life } from '../requests/life';
+import { RequestLifecycle } from '../requests/life';
 import { RequestTable } from '../requests/table';
 import type { Status } from '../shapes';
 import type { Seen } from '../shell';
@@ -19,7 +19,7 @@ const FOLLOWS = 2000;
 const FILTERS = ['outcome', 'class', 'reason', 'rule', 'client'] as const;
 
 export function Why({ place, status }: Seen) {
-    if (place.of !== undefined) return <Life key={place.of} name={place.of} status={status} />;
+    if (place.of !== undefined) return <RequestLifecycle key={place.of} name={place.of} status={status} />;
     return <Last place={place} status={status} />;
 }
 

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use bywash_advise::{
     Advice, Around, By, Client, End, Limit, Machine, Request, Settings, Shows, Summary, file,
 };
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 const START: u64 = 1_700_000_000;
 
@@ -154,14 +154,14 @@ fn advice(lines: &[Line], machine: Machine) -> Advice {
     for (client, line) in (0..).zip(lines) {
         let (method, target) = line.page.split_once(' ').unwrap_or(("GET", line.page));
         summary.add(&Request {
-            began: Time::ZERO + Span::from_secs(START) + Span::from_secs_f64(line.came),
+            began: Time::ZERO + TimeSpan::from_secs(START) + TimeSpan::from_secs_f64(line.came),
             method,
             target,
             host: None,
             client: Client::Known { number: client % 500, address: client % 500 },
             end: line.end,
             waited: None,
-            service: Some(Span::from_secs_f64(line.took)),
+            service: Some(TimeSpan::from_secs_f64(line.took)),
         });
     }
     summary.advice()

@@ -1,7 +1,7 @@
 //! Summaries of visitors with known behaviour.
 
 use bywash_advise::{Advice, Around, Client, End, Request, Role, Settings, Summary, file};
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 const START: u64 = 1_700_000_000;
 
@@ -16,14 +16,14 @@ struct Line<'a> {
 fn add(summary: &mut Summary, line: &Line<'_>) {
     let (method, target) = line.what.split_once(' ').unwrap_or(("GET", line.what));
     summary.add(&Request {
-        began: Time::ZERO + Span::from_secs(START) + Span::from_secs_f64(line.at),
+        began: Time::ZERO + TimeSpan::from_secs(START) + TimeSpan::from_secs_f64(line.at),
         method,
         target,
         host: None,
         client: Client::Known { number: line.client, address: line.client },
         end: line.end,
         waited: None,
-        service: line.service.map(Span::from_secs_f64),
+        service: line.service.map(TimeSpan::from_secs_f64),
     });
 }
 
@@ -98,7 +98,7 @@ fn the_model_walks_as_the_visitors_did() {
     let workload = &advice.workload;
     assert!(workload.is_known());
     assert!((workload.service() - 0.2).abs() < 0.01, "{}", workload.service());
-    let visitors = workload.visitors(7.5, Span::from_secs(2000), 1);
+    let visitors = workload.visitors(7.5, TimeSpan::from_secs(2000), 1);
     assert!((3800..4200).contains(&visitors.len()), "{}", visitors.len());
     let steps: usize = visitors.iter().map(|(_, steps)| steps.len()).sum();
     assert!((steps as f64 / visitors.len() as f64 - 3.75).abs() < 0.1);
@@ -108,7 +108,7 @@ fn the_model_walks_as_the_visitors_did() {
     assert!(visitors.is_sorted_by_key(|(came, _)| *came));
     let last = visitors[visitors.len() - 1].0.as_secs_f64();
     assert!((1990.0..2000.0).contains(&last), "{last}");
-    assert_eq!(visitors, workload.visitors(7.5, Span::from_secs(2000), 1));
+    assert_eq!(visitors, workload.visitors(7.5, TimeSpan::from_secs(2000), 1));
 }
 
 #[test]
@@ -254,7 +254,7 @@ fn the_model_asks_for_as_much_as_the_log_also_where_visitors_left() {
     }
     let workload = summary.advice().workload;
     for (pages, lasts, expected) in [(20.0, 1000, 20_000), (0.5, 200, 100), (3.0, 1, 3)] {
-        let visitors = workload.visitors(pages, Span::from_secs(lasts), 1);
+        let visitors = workload.visitors(pages, TimeSpan::from_secs(lasts), 1);
         let steps: usize = visitors.iter().map(|(_, steps)| steps.len()).sum();
         assert_eq!(steps, expected, "to the page");
     }
@@ -322,14 +322,14 @@ fn several_hosts_are_named_in_the_notes_and_in_the_file() {
         let mut summary = Summary::new(Settings::default());
         for second in 0..300_u32 {
             summary.add(&Request {
-                began: Time::ZERO + Span::from_secs(START) + Span::from_secs(second.into()),
+                began: Time::ZERO + TimeSpan::from_secs(START) + TimeSpan::from_secs(second.into()),
                 method: "GET",
                 target: "/",
                 host: hosts[second as usize % hosts.len()],
                 client: Client::Known { number: 7, address: 7 },
                 end: OK,
                 waited: None,
-                service: Some(Span::from_millis(100)),
+                service: Some(TimeSpan::from_millis(100)),
             });
         }
         let advice = summary.advice();
@@ -426,14 +426,14 @@ fn robots_count_for_the_load_and_not_as_visitors() {
         let mut summary = Summary::new(Settings::default());
         for second in 0..200_u64 {
             let request = |client: Client, target: &'static str| Request {
-                began: Time::ZERO + Span::from_secs(START + second),
+                began: Time::ZERO + TimeSpan::from_secs(START + second),
                 method: "GET",
                 target,
                 host: None,
                 client,
                 end: OK,
                 waited: None,
-                service: Some(Span::from_millis(100)),
+                service: Some(TimeSpan::from_millis(100)),
             };
             // Every fifth visitor buys.
             let visitor = Client::Known { number: second, address: second };

@@ -16,7 +16,7 @@ use bywash_scenario::{
     Class, Closes, Distribution, Graph, PolicyChoice, Profile, Recording, ResultRow, Scenario,
     Servers, Source, Tier, Visit, WaitsFor,
 };
-use bywash_units::{Span, Utility};
+use bywash_units::{TimeSpan, Utility};
 use serde::Serialize;
 
 /// The multiples of the peak.
@@ -24,7 +24,7 @@ const TIMES: [u32; 3] = [1, 2, 3];
 /// The maximum number of requests of a run, so that all runs take some seconds of a core.
 const MOST: f64 = 600_000.0;
 /// The assumed patience of clients if the log does not reveal it.
-const PATIENCE: Span = Span::from_secs(20);
+const PATIENCE: TimeSpan = TimeSpan::from_secs(20);
 /// The pages of a run at the peak, if the run need not be too long for that: with fewer, chance
 /// weighs too much.
 const ENOUGH: f64 = 10_000.0;
@@ -77,8 +77,8 @@ struct RunParameters {
     /// Pages per second at the peak.
     pages: f64,
     places: u32,
-    lasts: Span,
-    patience: Span,
+    lasts: TimeSpan,
+    patience: TimeSpan,
     /// The fraction of the site's size, for both its visitors and its places.
     scale: f64,
 }
@@ -86,12 +86,12 @@ struct RunParameters {
 impl RunParameters {
     /// Computes the parameters for a site of this many places and pages per second: as large as can
     /// be played, for at most `lasts`.
-    fn new(places: u32, pages: f64, lasts: f64, patience: Span) -> Self {
+    fn new(places: u32, pages: f64, lasts: f64, patience: TimeSpan) -> Self {
         let most = f64::from(TIMES[TIMES.len() - 1]) * pages;
         // There are whole places only, and at least one.
         let scaled = (f64::from(places) * (MOST / (most * lasts)).min(1.0)).floor().max(1.0);
         let scale = scaled / f64::from(places);
-        let lasts = Span::from_secs_f64(lasts.min(MOST / (most * scale)));
+        let lasts = TimeSpan::from_secs_f64(lasts.min(MOST / (most * scale)));
         Self { pages: scale * pages, places: scaled as u32, lasts, patience, scale }
     }
 }
@@ -108,7 +108,7 @@ pub(super) fn forecast(advice: &Advice, workers: Option<u32>) -> Result<Option<F
     }
     let places = workers.unwrap_or(advice.limit.slots);
     let found = advice.patience.mean.filter(|mean| *mean > 0.0);
-    let patience = found.map_or(PATIENCE, Span::from_secs_f64);
+    let patience = found.map_or(PATIENCE, TimeSpan::from_secs_f64);
     let session = advice.clients.lasted.map_or(0.0, |lasted| lasted.p90);
     let lasts = (4.0 * session).max(ENOUGH / busy.most.pages).clamp(SHORTEST, LONGEST);
     let parameters = RunParameters::new(places, busy.most.pages, lasts, patience);
@@ -195,9 +195,9 @@ fn scenario(advice: &Advice, parameters: &RunParameters, times: u32, ours: bool)
     }
 }
 
-fn policy(ours: bool, patience: Span) -> PolicyChoice {
+fn policy(ours: bool, patience: TimeSpan) -> PolicyChoice {
     let (name, parameters) = if ours {
-        let patience = Span::from_secs_f64(PatienceSetting::of(patience.as_secs_f64()).seconds);
+        let patience = TimeSpan::from_secs_f64(PatienceSetting::of(patience.as_secs_f64()).seconds);
         (
             "session-first",
             BTreeMap::from([("patience".to_owned(), format!("{}ms", patience.as_millis()))]),
@@ -224,7 +224,7 @@ fn class(role: Role, proposed: &[Proposed]) -> Class {
         utility: Utility::new(1e3 * worth),
         queue: None,
         requires: requires.iter().map(|role| *role as usize).collect(),
-        service: Distribution::Constant(Span::from_millis(1)).into(),
+        service: Distribution::Constant(TimeSpan::from_millis(1)).into(),
         shift: None,
         stop: None,
         revenue: Utility::new(1.0),
@@ -238,11 +238,11 @@ fn class(role: Role, proposed: &[Proposed]) -> Class {
 
 /// Returns the behaviour of visitors: they retry once, five seconds after a timeout, as people do,
 /// but not after a refusal.
-fn client(patience: Span) -> Client {
-    const PAUSE: Span = Span::from_secs(5);
+fn client(patience: TimeSpan) -> Client {
+    const PAUSE: TimeSpan = TimeSpan::from_secs(5);
     Client {
         // Think times are recorded.
-        think: Distribution::Constant(Span::ZERO),
+        think: Distribution::Constant(TimeSpan::ZERO),
         patience: Distribution::Exponential(patience),
         waits_for: WaitsFor::Answer,
         retries: 1,
@@ -273,6 +273,6 @@ mod tests {
             assert!((parameters.scale - parameters.pages / pages).abs() < 1e-9);
         }
         let whole = RunParameters::new(8, 20.0, 600.0, PATIENCE);
-        assert_eq!((whole.places, whole.lasts), (8, Span::from_secs(600)));
+        assert_eq!((whole.places, whole.lasts), (8, TimeSpan::from_secs(600)));
     }
 }

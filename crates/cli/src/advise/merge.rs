@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use bywash_advise::{Kept, Request, Summary, agreed, is_near};
 use bywash_command::Failure;
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use super::progress::Progress;
 use super::reader::{Log, LogCounts};
@@ -22,7 +22,7 @@ const MOST: usize = 64;
 const AHEAD: usize = 8;
 /// The overlap that is not reported. A server that reopens its log writes to the old one for a
 /// moment.
-const MOMENT: Span = Span::from_secs(60);
+const MOMENT: TimeSpan = TimeSpan::from_secs(60);
 /// The maximum number of overlaps that are named.
 const NAMED: usize = 3;
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use bywash_advise::{Load, Used, Watched};
 use bywash_command::Failure;
 use bywash_sense::series::{NoSadf, RecordCounts, Sadf, Use};
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 use serde_json::{Value, json};
 
 /// The maximum number of resources; each takes some megabytes.
@@ -15,7 +15,7 @@ const MOST: usize = 16;
 /// The maximum number of uses in memory: a year of sixteen resources in records of five minutes.
 const MOST_USES: usize = 2_000_000;
 /// The longest time of a record; a longer one is a gap.
-const LONGEST: Span = Span::from_secs(3600);
+const LONGEST: TimeSpan = TimeSpan::from_secs(3600);
 
 /// The content of a file.
 #[derive(Debug)]
@@ -111,7 +111,7 @@ impl Gathering {
         is_utc: bool,
         shift: i64,
     ) -> Metrics {
-        let by = Span::from_secs(shift.unsigned_abs());
+        let by = TimeSpan::from_secs(shift.unsigned_abs());
         let moved = |time: Time| if shift < 0 { time + by } else { time - by };
         let mut all: Vec<(String, Gathered)> =
             self.all.into_iter().filter(|(_, of)| of.most > 0.0).collect();

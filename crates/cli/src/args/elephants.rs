@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use bywash_control::{Change, Limit};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use clap::Subcommand;
 
 use super::Which;
@@ -86,7 +86,7 @@ pub(crate) struct Otherwise {
     pub(crate) queue: Option<u32>,
     /// Refuse its requests that would have to wait longer
     #[arg(long, value_name = "SPAN")]
-    pub(crate) wait: Option<Span>,
+    pub(crate) wait: Option<TimeSpan>,
     /// Maximum bytes per second of all its answers together; none: no limit
     #[arg(long, value_name = "N|none", value_parser = limit::<u64>)]
     pub(crate) bytes: Option<Limit<u64>>,
@@ -108,7 +108,7 @@ impl Otherwise {
     /// Returns the change as a gateway reads it.
     pub(crate) fn change(&self) -> Change {
         let Self { max_concurrency, rate, queue, wait, bytes } = *self;
-        Change { max_concurrency, rate, queue, wait_ms: wait.map(Span::as_millis), bytes }
+        Change { max_concurrency, rate, queue, wait_ms: wait.map(TimeSpan::as_millis), bytes }
     }
 }
 
@@ -139,7 +139,7 @@ pub(crate) struct Decision {
     pub(crate) meta: DecisionMeta,
     /// How long the rule applies: 30m, 2h [default: until the end that is set already, else 1h]
     #[arg(long = "for", value_name = "SPAN")]
-    pub(crate) lasts: Option<Span>,
+    pub(crate) lasts: Option<TimeSpan>,
     #[command(flatten)]
     pub(crate) otherwise: Otherwise,
 }
@@ -150,7 +150,7 @@ pub(crate) struct Trial {
     pub(crate) meta: DecisionMeta,
     /// How long to throttle the elephant: up to 10m
     #[arg(long = "for", value_name = "SPAN", default_value = "1m")]
-    pub(crate) lasts: Span,
+    pub(crate) lasts: TimeSpan,
     #[command(flatten)]
     pub(crate) otherwise: Otherwise,
 }
@@ -161,7 +161,7 @@ pub(crate) struct Rejection {
     pub(crate) meta: DecisionMeta,
     /// How long not to propose the elephant again
     #[arg(long = "for", value_name = "SPAN", default_value = "24h")]
-    pub(crate) lasts: Span,
+    pub(crate) lasts: TimeSpan,
 }
 
 #[derive(Debug, clap::Args)]
@@ -170,5 +170,5 @@ pub(crate) struct Undoing {
     pub(crate) meta: DecisionMeta,
     /// How long `act = "auto"` does not throttle the elephant
     #[arg(long = "for", value_name = "SPAN", default_value = "24h")]
-    pub(crate) lasts: Span,
+    pub(crate) lasts: TimeSpan,
 }

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 use bywash_command::which::{Which, address, admin};
 use bywash_config::AdminAddress;
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use clap::{ArgGroup, Parser, Subcommand};
 
 #[cfg(feature = "lab")]
@@ -264,7 +264,7 @@ pub(crate) struct Bypass {
     pub(crate) why: String,
     /// How long to take no decisions [default: until the end that is set already, else 24h]
     #[arg(long = "for", value_name = "SPAN")]
-    pub(crate) lasts: Option<Span>,
+    pub(crate) lasts: Option<TimeSpan>,
     #[command(flatten)]
     pub(crate) which: Which,
 }
@@ -278,7 +278,7 @@ pub(crate) struct Console {
     pub(crate) by: Option<String>,
     /// How long the link is valid: 30m, 12h
     #[arg(long = "for", value_name = "SPAN", default_value = "12h")]
-    pub(crate) lasts: Span,
+    pub(crate) lasts: TimeSpan,
     /// Show everything and allow no decisions: for a screen that many people see
     #[arg(long)]
     pub(crate) read_only: bool,

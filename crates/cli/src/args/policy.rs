@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use clap::Subcommand;
 
 use super::Which;
@@ -68,7 +68,7 @@ pub(crate) struct OfClass {
     pub(crate) author: Author,
     /// How long the override applies: 30m, 2h [default: until the end that is set already, else 1h]
     #[arg(long = "for", value_name = "SPAN")]
-    pub(crate) lasts: Option<Span>,
+    pub(crate) lasts: Option<TimeSpan>,
     #[command(flatten)]
     pub(crate) which: Which,
 }

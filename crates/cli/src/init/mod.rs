@@ -42,7 +42,8 @@ fn list() -> String {
     })
 }
 
-/// Returns the limit that follows from cores and workers, and its reason; `None` if neither is known.
+/// Returns the limit that follows from cores and workers, and its reason; `None` if neither is
+/// known.
 fn limit(args: &Init) -> Option<(u32, String)> {
     let cores = cores::of(args.cores, &args.upstream);
     let most = args.workers.unwrap_or(u32::MAX);

@@ -84,7 +84,7 @@ fn name_in(file: &DocumentMut, section: &str, name: &str, exported: &Table) -> S
 }
 
 const THROTTLE: &str = "throttle";
-/// The keys of what a rule grants. A grant that is not exported is removed from the file.
+/// The keys of what a rule limits. A grant that is not exported is removed from the file.
 const GRANTS: [&str; 5] = ["max_concurrency", "rate", "queue", "wait", "bytes"];
 
 /// Returns the table of this name, made if it is not there.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use bywash_control::{Act, Book, Elephant, Resource, Timestamp};
+use bywash_control::{Act, Elephant, Resource, RuleStore, Timestamp};
 use serde_json::Value;
 
 use crate::binary::bywash;
@@ -30,9 +30,9 @@ impl Site {
         let (upstream, folder) = (Upstream::new(), Folder::new());
         let state = folder.path("state");
         fs::create_dir(&state).unwrap();
-        let mut book = Book::default();
-        book.found(Timestamp::now(), elephants, Act::Propose);
-        bywash_handover::save(Path::new(&state), "elephants", book.text().as_bytes()).unwrap();
+        let mut store = RuleStore::default();
+        store.found(Timestamp::now(), elephants, Act::Propose);
+        bywash_handover::save(Path::new(&state), "elephants", store.text().as_bytes()).unwrap();
         let text = format!(
             "version = 1\nupstream.server = \"{}\"\nlog.access = \"off\"\nstate.directory = \"{state}\"\n{more}",
             upstream.url()
@@ -146,11 +146,11 @@ fn an_operator_approves_changes_and_undoes_a_rule_and_a_restart_keeps_it() {
 #[test]
 fn a_book_that_cannot_be_read_is_put_aside() {
     let mut site = Site::new("");
-    let book = site.folder.path("state/elephants");
-    fs::write(&book, "of another time").unwrap();
+    let store = site.folder.path("state/elephants");
+    fs::write(&store, "of another time").unwrap();
     site.gateway = Gateway::start(&["--config", &site.config]);
     assert_eq!(site.list()["elephants"], Value::Array(Vec::new()));
-    assert_eq!(fs::read_to_string(format!("{book}.unreadable")).unwrap(), "of another time");
+    assert_eq!(fs::read_to_string(format!("{store}.unreadable")).unwrap(), "of another time");
 }
 
 #[test]

@@ -110,10 +110,8 @@ fn what_cannot_be_said_or_written_is_refused_in_words() {
     assert!(unknown.err.contains("no class `serach`"), "{}", unknown.err);
     let none = asks(&gateway, &["policy", "enforce", "search", "--why", ""]);
     assert!(none.err.contains("say why"), "{}", none.err);
-    let most = asks(
-        &gateway,
-        &[&["policy", "enforce", "search", "--percent", "101"], &SO[..]].concat(),
-    );
+    let most =
+        asks(&gateway, &[&["policy", "enforce", "search", "--percent", "101"], &SO[..]].concat());
     assert_eq!(most.code, Some(2));
     let missing = asks(&gateway, &["export", "--write", &folder.path("none.toml")]);
     assert_eq!(missing.code, Some(1), "{missing:?}");

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bywash_control::{Act, Book, Elephant, Resource, Timestamp};
+use bywash_control::{Act, Elephant, Resource, RuleStore, Timestamp};
 use serde_json::Value;
 
 use crate::binary::bywash;
@@ -138,9 +138,9 @@ fn report() -> Elephant {
 fn configured(folder: &Folder, application: &Application) -> String {
     let state = folder.path("state");
     fs::create_dir(&state).unwrap();
-    let mut book = Book::default();
-    book.found(Timestamp::now(), vec![report()], Act::Propose);
-    bywash_handover::save(Path::new(&state), "elephants", book.text().as_bytes()).unwrap();
+    let mut store = RuleStore::default();
+    store.found(Timestamp::now(), vec![report()], Act::Propose);
+    bywash_handover::save(Path::new(&state), "elephants", store.text().as_bytes()).unwrap();
     let name = fs::read_to_string("/proc/self/comm").unwrap();
     let number = folder.file("pid", std::process::id().to_string());
     let text = format!(

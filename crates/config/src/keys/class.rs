@@ -5,7 +5,7 @@ use bywash_engine::Tier;
 use super::upstream::{TO_ANSWER, TO_CONNECT, TO_END};
 use super::{CLASSES, HOUR, millis};
 use crate::key::{Key, Section};
-use crate::kind::Kind;
+use crate::kind::ValueKind;
 use crate::mode::Mode;
 use crate::words::Worded;
 
@@ -42,7 +42,7 @@ pub(crate) static CLASS: Section = Section {
 };
 pub(crate) const MATCH: Key = Key::required(
     "match",
-    Kind::Texts {
+    ValueKind::Texts {
         of: "patterns",
         regex: "^((\\*|[A-Z-]+) )?/[^ #]*$",
         least: 1,
@@ -57,7 +57,7 @@ pub(crate) const MATCH: Key = Key::required(
 );
 pub(crate) const HOSTS: Key = Key::optional(
     "hosts",
-    Kind::Texts {
+    ValueKind::Texts {
         of: "hosts",
         regex: "^(\\*\\.)?[0-9A-Za-z.-]+$",
         least: 1,
@@ -70,7 +70,7 @@ pub(crate) const HOSTS: Key = Key::optional(
 );
 pub(crate) const HEADERS: Key = Key::optional(
     "headers",
-    Kind::Texts {
+    ValueKind::Texts {
         of: "fields",
         regex: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+(:.*)?$",
         least: 1,
@@ -85,13 +85,13 @@ pub(crate) const HEADERS: Key = Key::optional(
 );
 pub(crate) const TIER: Key = Key::new(
     "tier",
-    Kind::Word(Tier::WORDS),
+    ValueKind::Word(Tier::WORDS),
     "browsing",
     "Whether the class is part of a purchase (transaction) or not (browsing).",
 );
 pub(crate) const UTILITY: Key = Key::new(
     "utility",
-    Kind::Number { min: 0.0, max: f64::MAX },
+    ValueKind::Number { min: 0.0, max: f64::MAX },
     "1",
     "The worth of one request: its probability of ending in revenue, times the revenue. Only \
      ratios count. Under scheduler.policy `session-first` it says one thing: first requests of a \
@@ -101,7 +101,7 @@ pub(crate) const UTILITY: Key = Key::new(
 const MONEY: f64 = 1e12;
 pub(crate) const REVENUE: Key = Key::new(
     "revenue",
-    Kind::Number { min: 0.0, max: MONEY },
+    ValueKind::Number { min: 0.0, max: MONEY },
     "0",
     "The revenue that a success of this class brings on average, for example the value of an \
      order. A success is 2xx, or 3xx if the method changes something (POST). Choose an answer \
@@ -109,7 +109,7 @@ pub(crate) const REVENUE: Key = Key::new(
 );
 pub(crate) const REVENUE_HEADER: Key = Key::optional(
     "revenue_header",
-    Kind::Text { takes: "the name of a header field", regex: super::TOKEN },
+    ValueKind::Text { takes: "the name of a header field", regex: super::TOKEN },
     "Order-Total",
     "Only answers with this header field count as successes. Its value, digits and a point, is \
      the revenue, at most 100 times `revenue`. The gateway does not pass the field on to the \
@@ -117,7 +117,7 @@ pub(crate) const REVENUE_HEADER: Key = Key::optional(
 );
 pub(crate) const SUCCESS: Key = Key::optional(
     "success",
-    Kind::Texts {
+    ValueKind::Texts {
         of: "conditions",
         regex: "^(status ([1-5][0-9]{2}|[1-5]xx)|header [^ :]+(:.*)?|json [^ :]+(:.*)?)$",
         least: 1,
@@ -136,20 +136,20 @@ pub(crate) const SUCCESS: Key = Key::optional(
 );
 pub(crate) const FIXED_VALUE: Key = Key::optional(
     "fixed_value",
-    Kind::Number { min: 0.0, max: MONEY },
+    ValueKind::Number { min: 0.0, max: MONEY },
     "50",
     "The worth of a session at this class, in place of the learned one; in the unit of `revenue`.",
 );
 pub(crate) const PLACES: Key = Key::optional(
     "queue",
-    Kind::Whole { min: 1, max: 1_000_000 },
+    ValueKind::Whole { min: 1, max: 1_000_000 },
     "50",
     "The number of places in the queue of the class, for policies with a queue for each class. If \
      not set, the policy's default.",
 );
 pub(crate) const REQUIRES: Key = Key::optional(
     "requires",
-    Kind::Texts {
+    ValueKind::Texts {
         of: "names of classes",
         regex: "^[a-z][a-z0-9_-]{0,31}$",
         least: 0,
@@ -163,13 +163,13 @@ pub(crate) const REQUIRES: Key = Key::optional(
 );
 pub(crate) const CLASS_MODE: Key = Key::optional(
     "mode",
-    Kind::Word(Mode::WORDS),
+    ValueKind::Word(Mode::WORDS),
     "enforce",
     "The mode of this class, if it differs from the file's.",
 );
 pub(crate) const ENFORCE_PERCENT: Key = Key::new(
     "enforce_percent",
-    Kind::Whole { min: 1, max: 100 },
+    ValueKind::Whole { min: 1, max: 100 },
     "100",
     "The percentage of visitors, chosen by their address, for whom the mode enforce takes effect. \
      For the others the class only observes.",
@@ -185,7 +185,7 @@ pub(crate) const CLASS_LEVEL: Key = Key::optional(
 );
 pub(crate) const CANCELLABLE: Key = Key::new(
     "cancellable",
-    Kind::Truth,
+    ValueKind::Truth,
     super::TRUTH_NO,
     "true: a request of this class changes nothing, and the application stops its work when the \
      gateway closes the connection. Such a request can be stopped while it runs ([terminate]).",
@@ -217,7 +217,7 @@ pub(crate) const CLASS_IDLE_TIMEOUT: Key = of_class("idle_timeout", TO_ANSWER, "
 pub(crate) const CLASS_TOTAL_TIMEOUT: Key = of_class("total_timeout", TO_END, "30m");
 
 /// Returns a timeout of `[upstream]` as a key that a class may override, with the same range.
-const fn of_class(name: &'static str, kind: Kind, example: &'static str) -> Key {
+const fn of_class(name: &'static str, kind: ValueKind, example: &'static str) -> Key {
     Key::optional(name, kind, example, "Overrides the same key of [upstream] for this class.")
 }
 

@@ -2,7 +2,7 @@
 
 use super::{GIB, HOUR, KIB, MIB, millis};
 use crate::key::{Key, Section};
-use crate::kind::Kind;
+use crate::kind::ValueKind;
 
 pub(crate) static CLIENT_LIMITS: Section = Section {
     name: "client_limits",
@@ -32,37 +32,37 @@ pub(crate) const HEADER_TIMEOUT: Key = Key::new(
 );
 pub(crate) const MAX_HEADERS: Key = Key::new(
     "max_headers",
-    Kind::Whole { min: 8, max: 1000 },
+    ValueKind::Whole { min: 8, max: 1000 },
     "100",
     "The most header fields of a request.",
 );
 pub(crate) const MAX_HEADER_BYTES: Key = Key::new(
     "max_header_bytes",
-    Kind::Bytes { min: 8 * KIB, max: MIB },
+    ValueKind::Bytes { min: 8 * KIB, max: MIB },
     "16KiB",
     "The largest head of a request.",
 );
 pub(crate) const MAX_URI_BYTES: Key = Key::new(
     "max_uri_bytes",
-    Kind::Bytes { min: 256, max: 64 * KIB },
+    ValueKind::Bytes { min: 256, max: 64 * KIB },
     "8KiB",
     "The largest path and query of a request, together.",
 );
 pub(crate) const CONNECTIONS: Key = Key::new(
     "connections",
-    Kind::Whole { min: 1, max: 1_000_000 },
+    ValueKind::Whole { min: 1, max: 1_000_000 },
     "10000",
     "The most client connections at once.",
 );
 pub(crate) const CONNECTIONS_PER_ADDRESS: Key = Key::new(
     "connections_per_address",
-    Kind::Whole { min: 0, max: 1_000_000 },
+    ValueKind::Whole { min: 0, max: 1_000_000 },
     "0",
     "The most client connections at once from one address; 0 is any number. The hops of \
      listen.trusted_proxies are exempt. Many people can share an address.",
 );
 /// The size of a request's body, for all classes or for one.
-pub(super) const BODY: Kind = Kind::Bytes { min: 0, max: 1024 * GIB };
+pub(super) const BODY: ValueKind = ValueKind::Bytes { min: 0, max: 1024 * GIB };
 pub(crate) const MAX_BODY_BYTES: Key = Key::new(
     "max_body_bytes",
     BODY,
@@ -72,7 +72,7 @@ pub(crate) const MAX_BODY_BYTES: Key = Key::new(
 );
 pub(crate) const PROVEN_RESERVE: Key = Key::new(
     "proven_reserve",
-    Kind::Whole { min: 0, max: 90 },
+    ValueKind::Whole { min: 0, max: 90 },
     "10",
     "The percentage of `connections` that is kept for clients whose session has been served \
      before. No new client takes the place of one of these, and one address alone cannot fill \
@@ -80,21 +80,21 @@ pub(crate) const PROVEN_RESERVE: Key = Key::new(
 );
 pub(crate) const BODY_RATE: Key = Key::new(
     "body_rate",
-    Kind::Bytes { min: 0, max: MIB },
+    ValueKind::Bytes { min: 0, max: MIB },
     "500B",
     "The bytes per second that a client must send or read of a body on average, after the first \
      10 s; 0 is any rate.",
 );
 pub(crate) const STREAMS: Key = Key::new(
     "streams",
-    Kind::Whole { min: 0, max: 1_000_000 },
+    ValueKind::Whole { min: 0, max: 1_000_000 },
     "1000",
     "The most WebSockets and server-sent event streams at once. They last long, so they hold no \
      slot.",
 );
 pub(crate) const OBSERVED: Key = Key::new(
     "observed",
-    Kind::Whole { min: 1, max: 1_000_000 },
+    ValueKind::Whole { min: 1, max: 1_000_000 },
     "4000",
     "The most requests at once that hold no slot: requests that are only observed, and all \
      requests while the gateway is bypassed. Further ones get a 503, because each needs a file \
@@ -102,7 +102,7 @@ pub(crate) const OBSERVED: Key = Key::new(
 );
 pub(crate) const H2_STREAMS: Key = Key::new(
     "h2_streams",
-    Kind::Whole { min: 1, max: 1000 },
+    ValueKind::Whole { min: 1, max: 1000 },
     "100",
     "The most requests at once on one HTTP/2 connection.",
 );
@@ -117,7 +117,7 @@ pub(crate) const LEAST_MEMORY: u64 = 16 * MIB;
 pub(crate) const MOST_MEMORY: u64 = 1024 * super::GIB;
 pub(crate) const MEMORY: Key = Key::new(
     "memory",
-    Kind::Text {
+    ValueKind::Text {
         takes: "\"auto\" or a size from 16MiB to 1024GiB",
         regex: "^(auto|[0-9]+ *(B|KiB|MiB|GiB))$",
     },

@@ -1,12 +1,12 @@
 //! `[elephants]`, `[resource.NAME]` and `[throttle.NAME]`: the requests that cause the load are
 //! found and throttled.
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use super::{HOUR, millis};
 use crate::elephants::Act;
 use crate::key::{Key, Section};
-use crate::kind::Kind;
+use crate::kind::ValueKind;
 use crate::mode::Mode;
 use crate::words::Worded;
 
@@ -28,7 +28,7 @@ pub(crate) static ELEPHANTS: Section = Section {
 };
 pub(crate) const ACT: Key = Key::new(
     "act",
-    Kind::Word(Act::WORDS),
+    ValueKind::Word(Act::WORDS),
     "propose",
     "propose: a finding waits for an operator's decision. auto: requests that are certain to fill \
      processors are held back for an hour without an operator, unless one client sends many of \
@@ -36,13 +36,13 @@ pub(crate) const ACT: Key = Key::new(
 );
 pub(crate) const ELEPHANT_HALF_LIFE: Key = Key::new(
     "half_life",
-    millis(60_000, Span::from_secs(24 * 3600)),
+    millis(60_000, TimeSpan::from_secs(24 * 3600)),
     "30m",
     "The time after which an observation counts half.",
 );
 pub(crate) const ALWAYS_TRACK: Key = Key::new(
     "always_track",
-    Kind::Texts {
+    ValueKind::Texts {
         of: "patterns of requests, as `bywash elephants list` shows them",
         regex: PATTERN,
         least: 0,
@@ -61,7 +61,7 @@ pub(crate) static RESOURCE: Section = Section {
 };
 pub(crate) const READ: Key = Key::required(
     "read",
-    Kind::Text {
+    ValueKind::Text {
         takes: "host/cpu, host/disk/NAME, host/net/NAME/sent, process/NAME/cpu, cgroup/PATH/cpu, \
                 gateway/slots, or with `from` a metric of that source",
         regex: "^[a-z]+/.+$",
@@ -73,7 +73,7 @@ pub(crate) const READ: Key = Key::required(
 );
 pub(crate) const FROM: Key = Key::optional(
     "from",
-    Kind::Text {
+    ValueKind::Text {
         takes: "http://HOST:PORT/PATH of an exporter, or for process/NAME/cpu the path of a file \
                 with a process number",
         regex: "^(http://[^/?#@\\s]+(/[^#\\s]*)?|/.+)$",
@@ -85,14 +85,14 @@ pub(crate) const FROM: Key = Key::optional(
 );
 pub(crate) const CAPACITY: Key = Key::optional(
     "capacity",
-    Kind::Number { min: 0.001, max: 1e12 },
+    ValueKind::Number { min: 0.001, max: 1e12 },
     "2",
     "How much of the resource there is in a second: 2 for two processors. If not set, the \
      capacity that is read.",
 );
 pub(crate) const IDLE: Key = Key::new(
     "idle",
-    Kind::Number { min: 0.0, max: 1e12 },
+    ValueKind::Number { min: 0.0, max: 1e12 },
     "0",
     "How much of the resource is used in a second without any request. Measure it in a quiet hour.",
 );
@@ -106,7 +106,7 @@ pub(crate) static THROTTLE: Section = Section {
 };
 pub(crate) const THROTTLE_MATCH: Key = Key::required(
     "match",
-    Kind::Text {
+    ValueKind::Text {
         takes: "a pattern of requests, as `bywash elephants list` shows them",
         regex: PATTERN,
     },
@@ -115,32 +115,32 @@ pub(crate) const THROTTLE_MATCH: Key = Key::required(
 );
 pub(crate) const WHY: Key = Key::required(
     "why",
-    Kind::Text { takes: "words on one line, at most 200 characters", regex: "^.{1,200}$" },
+    ValueKind::Text { takes: "words on one line, at most 200 characters", regex: "^.{1,200}$" },
     "a report takes all processors of the database",
     "The reason for the rule. The next reader of the file decides by it.",
 );
 pub(crate) const THROTTLE_MODE: Key = Key::optional(
     "mode",
-    Kind::Word(Mode::WORDS),
+    ValueKind::Word(Mode::WORDS),
     "enforce",
     "observe: the rule holds nothing back. enforce: it does. If not set, the file's mode.",
 );
 pub(crate) const MAX_CONCURRENCY: Key = Key::new(
     "max_concurrency",
-    Kind::Whole { min: 1, max: 100_000 },
+    ValueKind::Whole { min: 1, max: 100_000 },
     "1",
     "How many of the requests may run at once. Set it to the number of processors of the resource \
      that they fill.",
 );
 pub(crate) const RATE: Key = Key::optional(
     "rate",
-    Kind::Number { min: 0.001, max: 1e6 },
+    ValueKind::Number { min: 0.001, max: 1e6 },
     "5",
     "How many of the requests may start in a second. If not set, there is no limit.",
 );
 pub(crate) const THROTTLE_QUEUE: Key = Key::new(
     "queue",
-    Kind::Whole { min: 0, max: 100_000 },
+    ValueKind::Whole { min: 0, max: 100_000 },
     "100",
     "How many of the requests may wait.",
 );
@@ -153,7 +153,7 @@ pub(crate) const WAIT: Key = Key::new(
 );
 pub(crate) const BYTES: Key = Key::optional(
     "bytes",
-    Kind::Bytes { min: 8_000, max: 4_000_000_000 },
+    ValueKind::Bytes { min: 8_000, max: 4_000_000_000 },
     "1MiB",
     "The bytes per second of all answers to these requests together. If not set, there is no \
      limit. On HTTP/1, if `bywash shaper` has made lanes, answers have the rates of the lanes \

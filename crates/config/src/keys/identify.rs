@@ -5,7 +5,7 @@ use bywash_engine::Signals;
 use super::{HOUR, WEEK, millis};
 use crate::identify::PrincipalKind;
 use crate::key::{Key, Section};
-use crate::kind::Kind;
+use crate::kind::ValueKind;
 use crate::words::Worded;
 
 pub(crate) static IDENTIFY: Section = Section {
@@ -25,7 +25,7 @@ pub(crate) static IDENTIFY: Section = Section {
 };
 pub(crate) const SESSION: Key = Key::new(
     "session",
-    Kind::Text {
+    ValueKind::Text {
         takes: "cookie:NAME, auto, token or none",
         regex: "^(none|token|auto|cookie:[!#$%&'*+.^_`|~0-9A-Za-z-]+)$",
     },
@@ -38,14 +38,14 @@ pub(crate) const SESSION: Key = Key::new(
 );
 pub(crate) const PRINCIPAL: Key = Key::new(
     "principal",
-    Kind::Word(PrincipalKind::WORDS),
+    ValueKind::Word(PrincipalKind::WORDS),
     "session",
     "The principal that is charged for a request without a proven session: none (session), or its \
      address (address).",
 );
 pub(crate) const SESSIONS: Key = Key::new(
     "sessions",
-    Kind::Whole { min: 1, max: 10_000_000 },
+    ValueKind::Whole { min: 1, max: 10_000_000 },
     "65536",
     "How many sessions the gateway remembers. In a full table, sessions that have proven nothing \
      make room first while they have more than half of it: they were served no transaction, and \
@@ -62,7 +62,7 @@ pub(crate) const SESSION_TTL: Key = Key::new(
 );
 pub(crate) const TOKEN_KEYS: Key = Key::optional(
     "token_keys",
-    Kind::Path,
+    ValueKind::Path,
     "/etc/bywash/token.keys",
     "The file with the keys of session tokens. `bywash token-keys` makes it. Other users must not \
      be able to read it. With it, answers of classes in mode enforce give visitors a signed \
@@ -71,13 +71,13 @@ pub(crate) const TOKEN_KEYS: Key = Key::optional(
 );
 pub(crate) const TOKEN_COOKIE: Key = Key::new(
     "token_cookie",
-    Kind::Text { takes: "the name of a cookie", regex: super::TOKEN },
+    ValueKind::Text { takes: "the name of a cookie", regex: super::TOKEN },
     "bywash",
     "The name of that cookie. The gateway does not pass the cookie on to the application.",
 );
 pub(crate) const SIGNALS: Key = Key::new(
     "signals",
-    Kind::Texts {
+    ValueKind::Texts {
         of: "cookie:NAME, cookie:NAME=VALUE, header:NAME, referrer:HOST and returning",
         regex: "^(returning|cookie:[!#$%&'*+.^_`|~0-9A-Za-z-]+(=[!#-+\\--:<-\\[\\]-~]+)?|header:[!#$%&'*+.^_`|~0-9A-Za-z-]+|referrer:[0-9A-Za-z.:-]+)$",
         least: 0,
@@ -91,7 +91,7 @@ pub(crate) const SIGNALS: Key = Key::new(
 );
 pub(crate) const RETRY_HEADERS: Key = Key::new(
     "retry_headers",
-    Kind::Texts {
+    ValueKind::Texts {
         of: "NAME>NUMBER",
         regex: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+>[0-9]{1,3}$",
         least: 0,

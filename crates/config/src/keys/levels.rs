@@ -1,7 +1,7 @@
 //! `[levels]`: the share of the application's resources that a request receives.
 
 use crate::key::{Key, Section};
-use crate::kind::Kind;
+use crate::kind::ValueKind;
 
 pub(crate) static LEVELS: Section = Section {
     name: "levels",
@@ -14,12 +14,12 @@ pub(crate) static LEVELS: Section = Section {
 /// The most levels. An application distinguishes only a few.
 const MOST: usize = 16;
 
-pub(crate) const LEVEL_NAME: Kind =
-    Kind::Text { takes: "the name of a level", regex: "^[a-z0-9-]{1,32}$" };
+pub(crate) const LEVEL_NAME: ValueKind =
+    ValueKind::Text { takes: "the name of a level", regex: "^[a-z0-9-]{1,32}$" };
 
 pub(crate) const NAMES: Key = Key::optional(
     "names",
-    Kind::Texts {
+    ValueKind::Texts {
         of: "names of levels",
         regex: "^[a-z0-9-]{1,32}$",
         least: 1,
@@ -38,7 +38,7 @@ pub(crate) const DEFAULT_LEVEL: Key = Key::optional(
 );
 pub(crate) const KEY_FILE: Key = Key::optional(
     "key_file",
-    Kind::Path,
+    ValueKind::Path,
     "/etc/bywash/level.keys",
     "The file with the keys that sign levels. `bywash token-keys` makes it. Other users must not \
      be able to read it. It is required if there are names. The application has the same file, to \
@@ -46,7 +46,7 @@ pub(crate) const KEY_FILE: Key = Key::optional(
 );
 pub(crate) const CUSTOMER_HEADER: Key = Key::optional(
     "customer_header",
-    Kind::Text { takes: "the name of a header field", regex: super::TOKEN },
+    ValueKind::Text { takes: "the name of a header field", regex: super::TOKEN },
     "X-Customer-Level",
     "The header field in which the hops of listen.trusted_proxies name the level of the customer. \
      The gateway does not pass it on, and ignores the field of all other clients.",

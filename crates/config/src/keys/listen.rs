@@ -1,7 +1,7 @@
 //! `[listen]` and `[tls]`: listeners for clients and operators, and their certificates.
 
 use crate::key::{Key, Section};
-use crate::kind::Kind;
+use crate::kind::ValueKind;
 use crate::listen::{ForwardingField, HalfClose};
 use crate::words::Worded;
 
@@ -23,23 +23,23 @@ pub(crate) static LISTEN: Section = Section {
     ],
 };
 pub(crate) const HTTP: Key =
-    Key::new("http", Kind::Address, "127.0.0.1:8080", "The address for clients without TLS.");
+    Key::new("http", ValueKind::Address, "127.0.0.1:8080", "The address for clients without TLS.");
 pub(crate) const HTTPS: Key = Key::optional(
     "https",
-    Kind::Address,
+    ValueKind::Address,
     "127.0.0.1:8443",
     "The address for clients with TLS 1.2 or 1.3. [tls] names the certificates.",
 );
 pub(crate) const ADMIN: Key = Key::new(
     "admin",
-    Kind::Admin,
+    ValueKind::Admin,
     "127.0.0.1:7070",
     "The address for operators and metrics: a loopback address, where operators show a token that \
      is signed with operators_key, or a Unix socket, whose permissions decide.",
 );
 pub(crate) const OPERATORS_KEY: Key = Key::optional(
     "operators_key",
-    Kind::Path,
+    ValueKind::Path,
     "/run/bywash/operators.key",
     "The file with the key that signs operators' tokens. The gateway makes it if it does not \
      exist. A user that may read it is an operator. If not set, it is in a folder of the user \
@@ -47,20 +47,20 @@ pub(crate) const OPERATORS_KEY: Key = Key::optional(
 );
 pub(crate) const WORKERS: Key = Key::new(
     "workers",
-    Kind::Whole { min: 0, max: 256 },
+    ValueKind::Whole { min: 0, max: 256 },
     "0",
     "The number of threads; 0 is one for each core.",
 );
 pub(crate) const HALF_CLOSE: Key = Key::new(
     "half_close",
-    Kind::Word(HalfClose::WORDS),
+    ValueKind::Word(HalfClose::WORDS),
     "abort",
     "Whether a client that shuts down only its sending side counts as having left (abort) or not \
      (allow).",
 );
 pub(crate) const HTTP2: Key = Key::new(
     "http2",
-    Kind::Truth,
+    ValueKind::Truth,
     "true",
     "Whether clients may use HTTP/2: by ALPN on https, by prior knowledge (h2c) on http.",
 );
@@ -80,14 +80,14 @@ pub(crate) const TRUSTED_PROXIES: Key = Key::new(
 );
 pub(crate) const FORWARDED: Key = Key::new(
     "forwarded",
-    Kind::Word(ForwardingField::WORDS),
+    ValueKind::Word(ForwardingField::WORDS),
     "x-forwarded-for",
     "The field in which the hops of trusted_proxies name the client. The gateway does not believe \
      the other field. If that one names another client, it believes neither.",
 );
 pub(crate) const PASS_FIELDS: Key = Key::new(
     "pass_fields",
-    Kind::Texts {
+    ValueKind::Texts {
         of: "names of header fields like x-http-method-override",
         regex: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$",
         least: 0,
@@ -100,7 +100,7 @@ pub(crate) const PASS_FIELDS: Key = Key::new(
      then pass from every client; x-original-url, x-client-ip, x-forwarded-user and the like from \
      trusted_proxies only.",
 );
-const NETWORKS: Kind = Kind::Texts {
+const NETWORKS: ValueKind = ValueKind::Texts {
     of: "networks like 10.0.0.0/8 and addresses",
     regex: "^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$",
     least: 0,
@@ -115,7 +115,7 @@ pub(crate) static TLS: Section = Section {
 };
 pub(crate) const CERTIFICATES: Key = Key::optional(
     "certificates",
-    Kind::Paths { most: 64 },
+    ValueKind::Paths { most: 64 },
     "/etc/bywash/shop.pem",
     "PEM files: each has a certificate, then the intermediate certificates up to its root. The \
      gateway shows the first certificate to a client that asks for no name, or for a name that no \
@@ -123,7 +123,7 @@ pub(crate) const CERTIFICATES: Key = Key::optional(
 );
 pub(crate) const KEYS: Key = Key::optional(
     "keys",
-    Kind::Paths { most: 64 },
+    ValueKind::Paths { most: 64 },
     "/etc/bywash/shop.key",
     "PEM files with the private key of each certificate, in the same order.",
 );

@@ -15,11 +15,11 @@ mod upstream;
 
 use bywash_engine::ClassSet;
 use bywash_engine::catalog::Entry;
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use crate::config::Details;
 use crate::key::{Key, Section};
-use crate::kind::{Kind, Listed};
+use crate::kind::{Listed, ValueKind};
 use crate::mode::Mode;
 use crate::words::Worded;
 
@@ -36,12 +36,12 @@ const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
 const GIB: u64 = 1024 * MIB;
 
-const fn millis(min: u64, max: Span) -> Kind {
-    Kind::Span { min: Span::from_millis(min), max }
+const fn millis(min: u64, max: TimeSpan) -> ValueKind {
+    ValueKind::TimeSpan { min: TimeSpan::from_millis(min), max }
 }
 
-const HOUR: Span = Span::from_secs(3600);
-const WEEK: Span = Span::from_secs(7 * 24 * 3600);
+const HOUR: TimeSpan = TimeSpan::from_secs(3600);
+const WEEK: TimeSpan = TimeSpan::from_secs(7 * 24 * 3600);
 
 /// The default of a Boolean key that is off, as its key writes it.
 const TRUTH_NO: &str = "false";
@@ -86,13 +86,13 @@ pub(crate) static ROOT: Section =
     Section { name: "", about: "Keys above the first table.", keys: &[VERSION, MODE] };
 pub(crate) const VERSION: Key = Key::required(
     "version",
-    Kind::Exactly(1),
+    ValueKind::Exactly(1),
     "1",
     "The version of this file's format. A bywash that reads another version rejects the file.",
 );
 pub(crate) const MODE: Key = Key::new(
     "mode",
-    Kind::Word(Mode::WORDS),
+    ValueKind::Word(Mode::WORDS),
     "observe",
     "observe: the gateway decides and records, and changes nothing. enforce: its decisions take \
      effect. A class can override this.",
@@ -106,7 +106,7 @@ pub(crate) static SCHEDULER: Section = Section {
 };
 pub(crate) const POLICY: Key = Key::new(
     "policy",
-    Kind::Policy(Listed::Schedulers),
+    ValueKind::Policy(Listed::Schedulers),
     "session-first",
     "The name of the policy.",
 );
@@ -118,7 +118,7 @@ pub(crate) static CONCURRENCY: Section = Section {
     keys: &[CONCURRENCY_POLICY],
 };
 pub(crate) const CONCURRENCY_POLICY: Key =
-    Key::new("policy", Kind::Policy(Listed::Limits), "fixed", "The name of the policy.");
+    Key::new("policy", ValueKind::Policy(Listed::Limits), "fixed", "The name of the policy.");
 
 pub(crate) static TERMINATE: Section = Section {
     name: "terminate",
@@ -126,8 +126,12 @@ pub(crate) static TERMINATE: Section = Section {
             are parameters of the policy.",
     keys: &[TERMINATE_POLICY],
 };
-pub(crate) const TERMINATE_POLICY: Key =
-    Key::new("policy", Kind::Policy(Listed::Terminations), "marginal", "The name of the policy.");
+pub(crate) const TERMINATE_POLICY: Key = Key::new(
+    "policy",
+    ValueKind::Policy(Listed::Terminations),
+    "marginal",
+    "The name of the policy.",
+);
 
 pub(crate) static QUEUE: Section = Section {
     name: "queue",
@@ -142,7 +146,7 @@ pub(crate) const MAX_WAIT: Key = Key::new(
 );
 pub(crate) const BODY_BUFFER: Key = Key::new(
     "body_buffer",
-    Kind::Bytes { min: 0, max: 16 * MIB },
+    ValueKind::Bytes { min: 0, max: 16 * MIB },
     "256KiB",
     "How much of a request's body the gateway reads before the request gets a slot. It reads the \
      rest of a larger body while the request runs. A client that sends slowly therefore holds \
@@ -150,14 +154,14 @@ pub(crate) const BODY_BUFFER: Key = Key::new(
 );
 pub(crate) const BODY_BUFFER_TOTAL: Key = Key::new(
     "body_buffer_total",
-    Kind::Bytes { min: 0, max: 16 * GIB },
+    ValueKind::Bytes { min: 0, max: 16 * GIB },
     "64MiB",
     "The same for all requests together. When this much is in use, a request waits for its slot \
      with the part of its body that the gateway has read.",
 );
 pub(crate) const SLOW_SHARE: Key = Key::new(
     "slow_share",
-    Kind::Number { min: 0.0, max: 1.0 },
+    ValueKind::Number { min: 0.0, max: 1.0 },
     "0.125",
     "The share of the slots that requests with slow clients (clients that send their body or read \
      their answer slowly) may hold while others wait. If the share is less than one slot, they \
@@ -169,7 +173,7 @@ pub(crate) const SLOW_SHARE: Key = Key::new(
 
 pub(crate) const SKIP_FILES: Key = Key::new(
     "skip_files",
-    Kind::Truth,
+    ValueKind::Truth,
     "true",
     "Whether requests for files that the server sends without computing anything (style sheets, \
      scripts, images) run without a slot. The gateway recognises a file by its last two answers, \
@@ -185,19 +189,19 @@ pub(crate) static LEARN: Section = Section {
 };
 pub(crate) const HALF_LIFE: Key = Key::new(
     "half_life",
-    millis(60_000, Span::from_secs(90 * 24 * 3600)),
+    millis(60_000, TimeSpan::from_secs(90 * 24 * 3600)),
     "24h",
     "The time after which an observation counts half.",
 );
 pub(crate) const MAX_CHANGE_PER_HOUR: Key = Key::new(
     "max_change_per_hour",
-    Kind::Number { min: 1.0, max: 1e6 },
+    ValueKind::Number { min: 1.0, max: 1e6 },
     "2",
     "The largest factor by which a worth may change in an hour, however much is observed.",
 );
 pub(crate) const ORDERS: Key = Key::new(
     "orders",
-    Kind::Whole { min: 1, max: 1_000_000 },
+    ValueKind::Whole { min: 1, max: 1_000_000 },
     "20",
     "How many successes with revenue must be observed before requests are ranked by worth.",
 );
@@ -206,14 +210,14 @@ pub(crate) static ANSWERS: Section =
     Section { name: "answers", about: "The content of refusals.", keys: &[PAGE, DETAILS] };
 pub(crate) const PAGE: Key = Key::optional(
     "page",
-    Kind::Path,
+    ValueKind::Path,
     "/etc/bywash/busy.html",
     "The HTML file that browsers get with a refusal, at most 64 KiB in UTF-8. The gateway reads \
      it at the start and at each reload.",
 );
 pub(crate) const DETAILS: Key = Key::new(
     "details",
-    Kind::Word(Details::WORDS),
+    ValueKind::Word(Details::WORDS),
     "trusted",
     "The clients that get every detail of a decision in Proxy-Status: listen.trusted_proxies \
      (trusted), all clients (all) or no client (none). The others get one coarse word.",
@@ -223,14 +227,14 @@ pub(crate) static LOG: Section =
     Section { name: "log", about: "The request log and traces.", keys: &[ACCESS, TRACES] };
 pub(crate) const ACCESS: Key = Key::new(
     "access",
-    Kind::Text { takes: "stdout, off or a path with a `/`", regex: "^(stdout|off|.*/.*)$" },
+    ValueKind::Text { takes: "stdout, off or a path with a `/`", regex: "^(stdout|off|.*/.*)$" },
     "stdout",
     "Where the gateway writes one line for each request: stdout, off (nowhere) or the path of a \
      file (./access.log).",
 );
 pub(crate) const TRACES: Key = Key::optional(
     "traces",
-    Kind::Text { takes: "http://HOST:PORT", regex: "^http://[^/?#@\\s]+/?$" },
+    ValueKind::Text { takes: "http://HOST:PORT", regex: "^http://[^/?#@\\s]+/?$" },
     "http://127.0.0.1:4318",
     "The OpenTelemetry collector that gets a span for each request, by OTLP over HTTP. Only a \
      build with the feature `traces` sends any.",
@@ -243,7 +247,7 @@ pub(crate) static STATE: Section = Section {
 };
 pub(crate) const DIRECTORY: Key = Key::optional(
     "directory",
-    Kind::Path,
+    ValueKind::Path,
     "/var/lib/bywash",
     "The folder in which the gateway keeps its state files. If not set, it keeps nothing.",
 );
@@ -262,7 +266,7 @@ pub(crate) static CONSOLE: Section = Section {
 };
 pub(crate) const RESULTS: Key = Key::optional(
     "results",
-    Kind::Path,
+    ValueKind::Path,
     "/var/lib/bywash/results",
     "A folder with results of the laboratory (`bywash lab ... --json > NAME.json`). The console \
      shows and compares them.",

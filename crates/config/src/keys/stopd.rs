@@ -2,14 +2,14 @@
 
 use super::TRUTH_NO;
 use crate::key::{Key, Section};
-use crate::kind::Kind;
+use crate::kind::ValueKind;
 use crate::mode::Mode;
 use crate::words::Worded;
 
 /// The most databases in a file.
 pub(crate) const DATABASES: usize = 16;
 
-const USERS: Kind = Kind::Texts {
+const USERS: ValueKind = ValueKind::Texts {
     of: "users of this machine, by name or number",
     regex: "^([a-z_][a-z0-9_.-]*\\$?|[0-9]{1,10})$",
     least: 0,
@@ -26,13 +26,13 @@ pub(crate) static STOPD: Section = Section {
 };
 pub(crate) const SOCKET: Key = Key::optional(
     "socket",
-    Kind::Path,
+    ValueKind::Path,
     "/run/bywash-stopd/stopd.sock",
     "The Unix socket of `bywash stopd`. If not set, the gateway notifies no stop daemon.",
 );
 pub(crate) const STOPD_MODE: Key = Key::optional(
     "mode",
-    Kind::Word(Mode::WORDS),
+    ValueKind::Word(Mode::WORDS),
     "enforce",
     "observe: the stop daemon only counts what it would cancel. enforce: it cancels. If not set, \
      the file's mode.",
@@ -53,7 +53,7 @@ pub(crate) const STOPS: Key = Key::new(
 );
 pub(crate) const STOPD_ADMIN: Key = Key::new(
     "admin",
-    Kind::Address,
+    ValueKind::Address,
     "127.0.0.1:7071",
     "The address of /metrics and /v1/status of `bywash stopd`; a loopback address.",
 );
@@ -65,7 +65,7 @@ pub(crate) static DATABASE: Section = Section {
 };
 pub(crate) const DATABASE_SERVER: Key = Key::required(
     "server",
-    Kind::Text {
+    ValueKind::Text {
         takes: "postgres://USER@HOST[:PORT]/DATABASE, mysql://…, or with unix:/PATH for HOST",
         regex: "^(postgres|mysql)://[^@/:]+@(unix:/.+|[^/]+)/[A-Za-z0-9_$-]{1,64}$",
     },
@@ -76,26 +76,29 @@ pub(crate) const DATABASE_SERVER: Key = Key::required(
 );
 pub(crate) const PASSWORD_FILE: Key = Key::optional(
     "password_file",
-    Kind::Path,
+    ValueKind::Path,
     "/etc/bywash/stopd.password",
     "The file with the password, on one line. Other users must not be able to read it.",
 );
 pub(crate) const DATABASE_USER: Key = Key::optional(
     "user",
-    Kind::Text { takes: "the name of a user of the database", regex: "^[A-Za-z0-9_.$-]{1,63}$" },
+    ValueKind::Text {
+        takes: "the name of a user of the database",
+        regex: "^[A-Za-z0-9_.$-]{1,63}$",
+    },
     "shop",
     "Only queries of this user of the database are cancelled. If not set, queries of every user.",
 );
 pub(crate) const WRITES: Key = Key::new(
     "writes",
-    Kind::Truth,
+    ValueKind::Truth,
     TRUTH_NO,
     "Whether statements that write are cancelled as well. In PostgreSQL the whole transaction \
      then fails.",
 );
 pub(crate) const QUERY_TAGS: Key = Key::new(
     "query_tags",
-    Kind::Truth,
+    ValueKind::Truth,
     TRUTH_NO,
     "Whether queries without a lease are found by a comment in front, /*bywash-request='…'*/ or \
      traceparent. In MySQL none of these is cancelled. In PostgreSQL and MariaDB the stop daemon \
@@ -103,7 +106,7 @@ pub(crate) const QUERY_TAGS: Key = Key::new(
 );
 pub(crate) const STATEMENTS: Key = Key::new(
     "statements_per_second",
-    Kind::Whole { min: 1, max: 100_000 },
+    ValueKind::Whole { min: 1, max: 100_000 },
     "100",
     "The most statements per second that the stop daemon sends to this database, both its own \
      queries and cancellations. Further ones wait, and come too late.",

@@ -1,10 +1,10 @@
 //! `[upstream]` and `[health]`: the application servers, and which of them receive requests.
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use super::{HOUR, WEEK, millis};
 use crate::key::{Key, Section};
-use crate::kind::Kind;
+use crate::kind::ValueKind;
 use crate::upstream::Departures;
 use crate::words::Worded;
 
@@ -31,7 +31,7 @@ pub(crate) static UPSTREAM: Section = Section {
 };
 pub(crate) const SERVER: Key = Key::required(
     "server",
-    Kind::Texts {
+    ValueKind::Texts {
         of: "server",
         regex: "^((https?|h2c)://[^/?#@\\s]+/?|unix:/.+)$",
         least: 1,
@@ -45,7 +45,7 @@ pub(crate) const SERVER: Key = Key::required(
 );
 pub(crate) const SLOTS: Key = Key::optional(
     "limit",
-    Kind::Whole { min: 1, max: 100_000 },
+    ValueKind::Whole { min: 1, max: 100_000 },
     "16",
     "The number of slots: how many requests all servers together work on at once. Further \
      requests wait in the gateway. This is short for concurrency.slots; another policy of \
@@ -53,15 +53,15 @@ pub(crate) const SLOTS: Key = Key::optional(
 );
 pub(crate) const PINNED_CONNECTIONS: Key = Key::new(
     "pinned_connections",
-    Kind::Whole { min: 0, max: 100_000 },
+    ValueKind::Whole { min: 0, max: 100_000 },
     "256",
     "The most idle connections that servers have authenticated (NTLM, Negotiate) and that are \
      kept for the client connection of their user; all workers together. Beyond that number the \
      gateway closes the one that was used longest ago, and its user authenticates again.",
 );
-pub(super) const TO_CONNECT: Kind = millis(1, Span::from_secs(300));
-pub(super) const TO_ANSWER: Kind = millis(1, HOUR);
-pub(super) const TO_END: Kind = millis(1, WEEK);
+pub(super) const TO_CONNECT: ValueKind = millis(1, TimeSpan::from_secs(300));
+pub(super) const TO_ANSWER: ValueKind = millis(1, HOUR);
+pub(super) const TO_END: ValueKind = millis(1, WEEK);
 pub(crate) const CONNECT_TIMEOUT: Key = Key::new(
     "connect_timeout",
     TO_CONNECT,
@@ -89,14 +89,14 @@ pub(crate) const TOTAL_TIMEOUT: Key = Key::new(
 );
 pub(crate) const IGNORE_CASE: Key = Key::optional(
     "ignore_case",
-    Kind::Truth,
+    ValueKind::Truth,
     super::TRUTH_NO,
     "Whether the application treats /Search as /search. If so, patterns of classes and rules \
      ignore case as well.",
 );
 pub(crate) const DEPARTURES: Key = Key::new(
     "departures",
-    Kind::Word(Departures::WORDS),
+    ValueKind::Word(Departures::WORDS),
     "auto",
     "Whether the application stops its work when the client of a request has left. noticed: it \
      stops, so the slot is free at once. unnoticed: it works on, so the request holds its slot \
@@ -122,28 +122,28 @@ pub(crate) const RESOLVE_EVERY: Key = Key::new(
 );
 pub(crate) const TLS_CA: Key = Key::optional(
     "tls_ca",
-    Kind::Path,
+    ValueKind::Path,
     "/etc/bywash/internal-ca.pem",
     "The PEM file of the root certificates that an https server's certificate must go back to. If \
      not set, those of the system.",
 );
 pub(crate) const TLS_NAME: Key = Key::optional(
     "tls_name",
-    Kind::Text { takes: "a host name or an IP address", regex: "^[0-9A-Za-z._:-]{1,253}$" },
+    ValueKind::Text { takes: "a host name or an IP address", regex: "^[0-9A-Za-z._:-]{1,253}$" },
     "app.internal",
     "The name that an https server's certificate must have and that the gateway asks for (SNI). \
      If not set, the host of the server's URL.",
 );
 pub(crate) const TLS_CERTIFICATE: Key = Key::optional(
     "tls_certificate",
-    Kind::Path,
+    ValueKind::Path,
     "/etc/bywash/client.pem",
     "The PEM file of the certificate that the gateway shows to https servers (mTLS). It goes with \
      tls_key.",
 );
 pub(crate) const TLS_KEY: Key = Key::optional(
     "tls_key",
-    Kind::Path,
+    ValueKind::Path,
     "/etc/bywash/client.key",
     "The PEM file of the private key of tls_certificate.",
 );
@@ -166,7 +166,7 @@ pub(crate) static HEALTH: Section = Section {
 };
 pub(crate) const HEALTH_PATH: Key = Key::optional(
     "path",
-    Kind::Text { takes: "a path like /healthz", regex: "^/[!-\"$-~]*$" },
+    ValueKind::Text { takes: "a path like /healthz", regex: "^/[!-\"$-~]*$" },
     "/healthz",
     "The path of the probe, which the gateway requests from every server with GET; 200 to 399 is \
      a good answer. If not set, there are no probes, and only the answers to requests count.",
@@ -181,25 +181,25 @@ pub(crate) const HEALTH_TIMEOUT: Key = Key::new(
 );
 pub(crate) const RISE: Key = Key::new(
     "rise",
-    Kind::Whole { min: 1, max: 100 },
+    ValueKind::Whole { min: 1, max: 100 },
     "2",
     "Good answers to probes in a row that bring a server back.",
 );
 pub(crate) const FALL: Key = Key::new(
     "fall",
-    Kind::Whole { min: 1, max: 100 },
+    ValueKind::Whole { min: 1, max: 100 },
     "3",
     "Bad answers to probes in a row that take a server out.",
 );
 pub(crate) const EJECT_AFTER: Key = Key::new(
     "eject_after",
-    Kind::Whole { min: 1, max: 1000 },
+    ValueKind::Whole { min: 1, max: 1000 },
     "5",
     "Failed requests in a row that take a server out, with or without probes.",
 );
 pub(crate) const EJECT_SHARE: Key = Key::new(
     "eject_share",
-    Kind::Whole { min: 0, max: 100 },
+    ValueKind::Whole { min: 0, max: 100 },
     "50",
     "The percentage of errors (500 or more) among a server's recent answers that takes it out, if \
      the other servers have at most a fifth of that percentage, and while half of all servers are \

@@ -3,17 +3,17 @@
 use std::fmt::Display;
 use std::net::IpAddr;
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use toml::de::DeValue;
 
-use super::{Kind, span_text};
+use super::{ValueKind, span_text};
 use crate::size;
 use crate::socket;
 use crate::source::shown;
 use crate::spelling::{LONGEST, did_you_mean};
 
 /// Returns the help text for a rejected value.
-pub(crate) fn value(kind: &Kind, given: &DeValue<'_>) -> Option<String> {
+pub(crate) fn value(kind: &ValueKind, given: &DeValue<'_>) -> Option<String> {
     let text = match given {
         DeValue::String(text) => text.to_string(),
         DeValue::Integer(n) => n.to_string(),
@@ -26,28 +26,28 @@ pub(crate) fn value(kind: &Kind, given: &DeValue<'_>) -> Option<String> {
     if text.len() > LONGEST { None } else { of_text(kind, text) }
 }
 
-fn of_text(kind: &Kind, given: &str) -> Option<String> {
+fn of_text(kind: &ValueKind, given: &str) -> Option<String> {
     match kind {
-        Kind::Exactly(only) => Some(format!("this bywash reads version {only}")),
-        Kind::Whole { min, max } => {
+        ValueKind::Exactly(only) => Some(format!("this bywash reads version {only}")),
+        ValueKind::Whole { min, max } => {
             let meant = given.parse::<f64>().ok().filter(|x| !x.is_nan())?.round();
             Some(bounded(meant, meant as u64, *min, *max))
         }
-        Kind::Number { min, max } => {
+        ValueKind::Number { min, max } => {
             let meant = number(given)?;
             Some(bounded(meant, meant, *min, *max))
         }
-        Kind::Span { min, max } => span(given, *min, *max),
-        Kind::Bytes { min, max } => bytes(given, *min, *max),
-        Kind::Word(_) | Kind::Policy(_) => did_you_mean(given, kind.words()),
-        Kind::Truth => truth(given),
-        Kind::Address => address(given).map(meant),
-        Kind::Admin => admin(given).map(meant),
-        Kind::Text { .. } | Kind::Texts { alone: true, .. } => {
+        ValueKind::TimeSpan { min, max } => span(given, *min, *max),
+        ValueKind::Bytes { min, max } => bytes(given, *min, *max),
+        ValueKind::Word(_) | ValueKind::Policy(_) => did_you_mean(given, kind.words()),
+        ValueKind::Truth => truth(given),
+        ValueKind::Address => address(given).map(meant),
+        ValueKind::Admin => admin(given).map(meant),
+        ValueKind::Text { .. } | ValueKind::Texts { alone: true, .. } => {
             Some(format!("write {}", quote(given)))
         }
-        Kind::Path => path(given),
-        Kind::Texts { .. } | Kind::Paths { .. } => {
+        ValueKind::Path => path(given),
+        ValueKind::Texts { .. } | ValueKind::Paths { .. } => {
             Some(format!("write a list: [{}]", quote(given)))
         }
     }
@@ -100,13 +100,13 @@ fn bounded<T: Copy + PartialOrd + Display>(exact: f64, meant: T, min: T, max: T)
 const UNITS: [(&str, &str); 7] =
     [("mil", "ms"), ("ms", "ms"), ("us", "us"), ("ns", "ns"), ("s", "s"), ("m", "m"), ("h", "h")];
 
-fn span(given: &str, min: Span, max: Span) -> Option<String> {
+fn span(given: &str, min: TimeSpan, max: TimeSpan) -> Option<String> {
     let unit = given.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(given.len());
     let (number, unit) = given.split_at(unit);
     let unit = unit.trim().to_ascii_lowercase();
     let known = UNITS.iter().find(|(name, _)| unit.starts_with(name)).map(|(_, unit)| *unit);
     let text = format!("{number}{}", if unit.is_empty() { "s" } else { known? });
-    let span: Span = text.parse().ok()?;
+    let span: TimeSpan = text.parse().ok()?;
     let nearest = span.clamp_to(min, max);
     Some(if nearest == span { meant(text) } else { nearest_is(&span_text(nearest)) })
 }
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn spans_of_everyday_writing_are_understood() {
-        let (min, max) = (Span::from_millis(10), Span::from_secs(3600));
+        let (min, max) = (TimeSpan::from_millis(10), TimeSpan::from_secs(3600));
         let cases =
             [("20", "20s"), ("20 sec", "20s"), ("5 minutes", "5m"), ("250 millis", "250ms")];
         for (given, meant) in cases {

@@ -5,7 +5,7 @@ mod guess;
 use std::ops::{Range, RangeInclusive};
 
 use bywash_engine::catalog::{Entry, LIMITS, POLICIES, Policy, TERMINATIONS};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use serde_json::json;
 use toml::Spanned;
 use toml::de::{DeInteger, DeValue};
@@ -17,7 +17,7 @@ use crate::value::Value;
 
 /// The kinds of values.
 #[derive(Clone, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum ValueKind {
     /// Only the given number.
     Exactly(u64),
     Whole {
@@ -28,9 +28,9 @@ pub(crate) enum Kind {
         min: f64,
         max: f64,
     },
-    Span {
-        min: Span,
-        max: Span,
+    TimeSpan {
+        min: TimeSpan,
+        max: TimeSpan,
     },
     /// A number, or a text with a unit.
     Bytes {
@@ -98,9 +98,10 @@ pub(crate) struct Refusal {
     pub(crate) at: Range<usize>,
 }
 
-impl Kind {
-    /// Reads a value that is of this kind and in range. From a list it returns the usable items. Each
-    /// other item is rejected on its own, so that it does not hide problems of the usable ones.
+impl ValueKind {
+    /// Reads a value that is of this kind and in range. From a list it returns the usable items.
+    /// Each other item is rejected on its own, so that it does not hide problems of the usable
+    /// ones.
     pub(crate) fn read(
         &self,
         given: &Spanned<DeValue<'_>>,
@@ -149,8 +150,8 @@ impl Kind {
 
     fn read_text(&self, given: &str) -> Option<Value> {
         match self {
-            Self::Span { min, max } => {
-                given.parse().ok().filter(|span| (min..=max).contains(&span)).map(Value::Span)
+            Self::TimeSpan { min, max } => {
+                given.parse().ok().filter(|span| (min..=max).contains(&span)).map(Value::TimeSpan)
             }
             Self::Bytes { min, max } => {
                 size::parse(given).filter(|n| (min..=max).contains(&n)).map(Value::Whole)
@@ -229,7 +230,7 @@ impl Kind {
             Self::Texts { alone: true, .. } => given.is_array() || given.is_str(),
             Self::Texts { .. } | Self::Paths { .. } => given.is_array(),
             Self::Truth => given.is_bool(),
-            Self::Span { .. }
+            Self::TimeSpan { .. }
             | Self::Word(_)
             | Self::Policy(_)
             | Self::Address
@@ -255,7 +256,7 @@ impl Kind {
             Self::Whole { min, max } => format!("a whole number from {min} to {max}"),
             Self::Number { min, max: f64::MAX } => format!("a number, {min} or more"),
             Self::Number { min, max } => format!("a number from {min} to {max}"),
-            Self::Span { min, max } => {
+            Self::TimeSpan { min, max } => {
                 format!("a duration from \"{}\" to \"{}\"", span_text(*min), span_text(*max))
             }
             Self::Bytes { min, max } => {
@@ -314,7 +315,7 @@ fn is_path(text: &str) -> bool {
 }
 
 /// Returns a duration in the largest unit that divides it.
-pub(crate) fn span_text(span: Span) -> String {
+pub(crate) fn span_text(span: TimeSpan) -> String {
     const MINUTE: u64 = 60_000_000_000;
     let nanos = span.as_nanos();
     let minutes = nanos / MINUTE;

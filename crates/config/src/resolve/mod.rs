@@ -22,7 +22,7 @@ use std::hash::Hasher;
 
 use bywash_engine::catalog::LimitSettings;
 use bywash_engine::{Learn, Options};
-use bywash_units::Share;
+use bywash_units::Ratio;
 use siphasher::sip::SipHasher13;
 use toml::Spanned;
 
@@ -124,7 +124,7 @@ fn options(limit: LimitSettings, queue: &Values, identify: &Values, learn: &Valu
             kinds: kinds_of(signals.iter().map(Spanned::get_ref)),
             ..Learn::default()
         },
-        slow_share: Share::new(queue.of(&keys::SLOW_SHARE).number()),
+        slow_share: Ratio::new(queue.of(&keys::SLOW_SHARE).number()),
         ..Options::default()
     }
 }

@@ -1,7 +1,7 @@
 //! `[scheduler]`: the scheduling policy and its parameters from the engine's catalogue.
 
 use bywash_engine::catalog::{POLICIES, Schedulers, Settings, Value};
-use bywash_units::{Share, Utility};
+use bywash_units::{Ratio, Utility};
 
 use super::policy::{self, Chosen};
 use crate::code;
@@ -56,10 +56,10 @@ fn check_thresholds(chosen: &Chosen<Schedulers>, report: &mut Report) {
     report.add(finding);
 }
 
-fn share(settings: &Settings, name: &str) -> Option<Share> {
+fn share(settings: &Settings, name: &str) -> Option<Ratio> {
     let (_, value) = settings.values().find(|(parameter, _)| parameter.name == name)?;
     match value {
-        Value::Share(share) => Some(share),
-        Value::Count(_) | Value::Number(_) | Value::Span(_) | Value::Choice(_) => None,
+        Value::Ratio(share) => Some(share),
+        Value::Count(_) | Value::Number(_) | Value::TimeSpan(_) | Value::Choice(_) => None,
     }
 }

@@ -2,7 +2,7 @@
 
 use bywash_engine::Bounds;
 use bywash_engine::catalog::{TERMINATIONS, TerminationSettings};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use super::policy;
 use crate::code;
@@ -15,8 +15,8 @@ use crate::source::shown;
 use crate::value::Value;
 
 /// The default bounds of a cancellable class.
-const LEAST: Span = Span::from_secs(1);
-const MOST: Span = Span::from_secs(60);
+const LEAST: TimeSpan = TimeSpan::from_secs(1);
+const MOST: TimeSpan = TimeSpan::from_secs(60);
 
 pub(super) fn settings(document: &Document<'_>, report: &mut Report) -> TerminationSettings {
     let chosen = policy::chosen(document, &keys::TERMINATE, &TERMINATIONS, report);
@@ -38,7 +38,7 @@ pub(super) fn settings(document: &Document<'_>, report: &mut Report) -> Terminat
 
 /// Warns of a longest running time that can never be reached: a value in the file was meant to have
 /// an effect.
-pub(super) fn check_reach(name: &str, values: &Values, response: Span, report: &mut Report) {
+pub(super) fn check_reach(name: &str, values: &Values, response: TimeSpan, report: &mut Report) {
     let is_cancellable = values.of(&keys::CANCELLABLE).truth();
     let Some((max, at)) = values.given(&keys::RUN_MAX).filter(|_| is_cancellable) else { return };
     if max.span() >= response && !values.refused(&keys::RUN_MAX) {

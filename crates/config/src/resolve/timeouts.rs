@@ -1,6 +1,6 @@
 //! Timeouts of servers: `[upstream]` sets them for all classes, and a class can override them.
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use crate::code;
 use crate::key::Key;
@@ -44,7 +44,7 @@ pub(super) fn of_class(
 /// other timeouts short: a total of 5 s with the default of 60 s for the first byte is correct, and
 /// so is one with the 60 s of `[upstream]`. But a timeout in this very table was meant to have an
 /// effect.
-fn check_parts(path: &str, values: &Values, total: Span, report: &mut Report) {
+fn check_parts(path: &str, values: &Values, total: TimeSpan, report: &mut Report) {
     if values.refused(&keys::TOTAL_TIMEOUT) {
         return;
     }

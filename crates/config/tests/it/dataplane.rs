@@ -8,7 +8,7 @@ use bywash_config::{
     AdminAddress, Certificate, Collector, Config, Details, Endpoint, ForwardingField, Scheme,
     Server, State, Stop, Timeouts,
 };
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 const EDGE: &str = r#"
 version = 1
@@ -126,13 +126,13 @@ fn one_server_needs_no_brackets() {
 fn health_is_judged_as_the_file_says() {
     let upstream = right(EDGE).upstream;
     assert_eq!(
-        [upstream.keep_alive, upstream.resolve_every].map(Span::as_millis),
+        [upstream.keep_alive, upstream.resolve_every].map(TimeSpan::as_millis),
         [30_000, 60_000]
     );
     let health = upstream.health;
     assert_eq!(health.path.as_deref(), Some("/healthz?deep=0"));
     let spans = [health.interval, health.timeout, health.eject_for, health.slow_start];
-    assert_eq!(spans.map(Span::as_millis), [3000, 500, 20_000, 0]);
+    assert_eq!(spans.map(TimeSpan::as_millis), [3000, 500, 20_000, 0]);
     assert_eq!([health.rise, health.fall, health.eject_after, health.eject_share], [3, 4, 6, 0]);
 }
 
@@ -141,7 +141,7 @@ fn a_class_has_the_timeouts_of_the_upstream_but_for_its_own() {
     let config = right(EDGE);
     let timeouts = |connect, response, idle, total| {
         let [connect, response, idle, total] =
-            [connect, response, idle, total].map(Span::from_secs);
+            [connect, response, idle, total].map(TimeSpan::from_secs);
         Timeouts { connect, response, idle, total }
     };
     assert_eq!(config.upstream.timeouts, timeouts(1, 60, 90, 300));
@@ -155,14 +155,14 @@ fn limits_answers_traces_state_and_stop_arrive() {
     let limits = config.client_limits;
     assert_eq!((limits.connections_per_address, limits.body_rate, limits.streams), (50, 1024, 7));
     assert_eq!((limits.proven_reserve, limits.observed), (25, 9));
-    assert_eq!((limits.h2_streams, limits.idle_timeout), (128, Span::from_secs(30)));
+    assert_eq!((limits.h2_streams, limits.idle_timeout), (128, TimeSpan::from_secs(30)));
     assert_eq!((config.answers.page, config.answers.details), (None, Details::None));
     let collector = Collector { host: "localhost".into(), port: 4318 };
     assert_eq!(config.traces.as_ref().map(ToString::to_string), Some(collector.to_string()));
     assert_eq!(config.traces, Some(collector));
     let directory = "/var/lib/bywash".into();
-    assert_eq!(config.state, Some(State { directory, save_every: Span::from_secs(10) }));
-    let (grace, delay) = (Span::from_secs(30), Span::from_secs(5));
+    assert_eq!(config.state, Some(State { directory, save_every: TimeSpan::from_secs(10) }));
+    let (grace, delay) = (TimeSpan::from_secs(30), TimeSpan::from_secs(5));
     assert_eq!(config.stop, Stop { grace, delay });
 }
 
@@ -178,21 +178,24 @@ fn who_sets_nothing_gets_the_defaults() {
     assert_eq!((limits.connections_per_address, limits.body_rate), (0, 500));
     assert_eq!((limits.streams, limits.h2_streams), (1000, 100));
     assert_eq!((limits.proven_reserve, limits.observed), (10, 4000));
-    assert_eq!(limits.idle_timeout, Span::from_secs(75));
+    assert_eq!(limits.idle_timeout, TimeSpan::from_secs(75));
     assert_eq!(config.answers.details, Details::Trusted);
     let timeouts = config.upstream.timeouts;
     let Timeouts { connect, response, idle, total } = timeouts;
-    let spans = [connect, response, idle, total].map(Span::as_millis);
+    let spans = [connect, response, idle, total].map(TimeSpan::as_millis);
     assert_eq!(spans, [5000, 60_000, 60_000, 3_600_000]);
     assert_eq!(limits.max_body_bytes, 1 << 30);
     assert_eq!(config.classes[0].timeouts, timeouts);
     let health = &config.upstream.health;
     let spans = [health.interval, health.timeout, health.eject_for, health.slow_start];
-    assert_eq!(spans.map(Span::as_millis), [2000, 1000, 10_000, 10_000]);
+    assert_eq!(spans.map(TimeSpan::as_millis), [2000, 1000, 10_000, 10_000]);
     let counts = [health.rise, health.fall, health.eject_after, health.eject_share];
     assert_eq!((health.path.as_deref(), counts), (None, [2, 3, 5, 50]));
     let upstream = config.upstream;
-    assert_eq!([upstream.keep_alive, upstream.resolve_every].map(Span::as_millis), [4000, 10_000]);
+    assert_eq!(
+        [upstream.keep_alive, upstream.resolve_every].map(TimeSpan::as_millis),
+        [4000, 10_000]
+    );
 }
 
 /// Returns the page that a file names, or the code of the file's only problem.

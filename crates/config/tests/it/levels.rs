@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use bywash_config::{Config, Levels, Problems};
 use bywash_token::{UnixTime, read_level, sign_level};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 const KEY: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n";
 const OTHER_KEY: &str = "ff112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n";
@@ -83,7 +83,7 @@ fn names_stand_best_first_and_the_last_is_the_default() {
     assert_eq!(of.file, keys.0);
     let now = UnixTime::from_millis(1_800_000_000_000);
     let text = sign_level(&of.keys, "mid", now).unwrap();
-    assert_eq!(read_level(&of.keys, text.as_bytes(), now, Span::ZERO), Ok("mid"));
+    assert_eq!(read_level(&of.keys, text.as_bytes(), now, TimeSpan::ZERO), Ok("mid"));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use bywash_config::{
 };
 use bywash_engine::classify::Asked;
 use bywash_engine::{ClassId, ClassSet, Tier};
-use bywash_units::{Span, Utility};
+use bywash_units::{TimeSpan, Utility};
 
 const SHOP: &str = r#"
 version = 1
@@ -66,7 +66,7 @@ fn values_arrive_where_they_are_used() {
     assert_eq!(config.listen.half_close, HalfClose::Allow);
     assert_eq!(shown(&config.upstream.servers), ["http://[::1]:80"]);
     assert_eq!((config.upstream.limit, config.engine.limit), (8, 8.into()));
-    assert_eq!(config.engine.max_wait, Some(Span::from_millis(1500)));
+    assert_eq!(config.engine.max_wait, Some(TimeSpan::from_millis(1500)));
     assert_eq!(config.queue.body_buffer, 4096);
     assert_eq!(config.identify.session, Session::None);
     assert_eq!(config.identify.principal, PrincipalKind::Address);
@@ -118,7 +118,10 @@ fn classes_come_in_the_order_of_the_file_and_other_comes_last() {
     assert_eq!(classes[0].success.statuses, [200..=299]);
     assert_eq!(classes[0].success.fields, [("x-placed".to_owned(), Wanted::Any)]);
     assert_eq!((classes[1].class.revenue, &classes[1].revenue_header), (Utility::new(0.0), &None));
-    assert_eq!((classes[1].mode, classes[1].patience), (Mode::Enforce, Some(Span::from_secs(4))));
+    assert_eq!(
+        (classes[1].mode, classes[1].patience),
+        (Mode::Enforce, Some(TimeSpan::from_secs(4)))
+    );
 }
 
 #[test]
@@ -162,7 +165,7 @@ fn an_upstream_alone_is_enough() {
     assert_eq!(config.identify.session, Session::Auto);
     assert!(config.identify.token.is_none() && config.identify.signals.is_empty());
     assert_eq!(config.client_limits.max_header_bytes, 16 * 1024);
-    assert_eq!((config.stop.grace, config.stop.delay), (Span::from_secs(30), Span::ZERO));
+    assert_eq!((config.stop.grace, config.stop.delay), (TimeSpan::from_secs(30), TimeSpan::ZERO));
     let [other] = &config.classes[..] else { panic!("{:?}", config.classes) };
     assert_eq!((other.class.name.as_str(), other.line), ("other", None));
     assert_eq!(config.classifier.class(&Asked::new("GET", "/")), ClassId(0));
@@ -217,7 +220,7 @@ fn what_the_example_has_in_comments_is_right_too() {
     let class = &config.classes[0];
     assert_eq!(class.level, config.levels.unwrap().named(b"high"));
     assert_eq!((class.mode, class.class.queue), (Mode::Enforce, Some(50)));
-    assert_eq!(class.timeouts.response, Span::from_secs(300));
+    assert_eq!(class.timeouts.response, TimeSpan::from_secs(300));
     assert!(config.listen.https.is_some() && config.tls.is_some() && config.state.is_some());
     assert!(config.upstream.health.path.is_some() && config.traces.is_some());
 }
@@ -259,7 +262,7 @@ fn a_class_that_is_cancellable_grants_what_it_says_or_a_second_to_a_minute() {
             (config.classes[0].class.stop.map(|stop| (stop.min, stop.max)), codes)
         })
     };
-    let secs = Span::from_secs;
+    let secs = TimeSpan::from_secs;
     let cancellable = "cancellable = true\n";
     assert_eq!(bounds("").unwrap(), (None, vec![]));
     assert_eq!(bounds(cancellable).unwrap(), (Some((secs(1), secs(60))), vec![]));

@@ -10,16 +10,16 @@
 mod export;
 
 use bywash_terminal::text::excerpt;
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::decision_meta::{DecisionMeta, DecisionMetaError};
 use crate::mode::Mode;
 use crate::note::{Note, Subject, What};
 use crate::text::next_revision;
 use crate::time::{after, began_by};
-use crate::word::{Word, WordError};
 
 /// The number of overrides that can be in force at once: one per class, and the bypass.
 pub const MOST_OVERRIDES: usize = 65;
@@ -77,7 +77,7 @@ pub enum NotOverridden {
     Observed,
     /// The author, the reason or the duration is invalid.
     #[error(transparent)]
-    Word(#[from] WordError),
+    DecisionMeta(#[from] DecisionMetaError),
     /// The revision has changed: another decision came first.
     #[error(
         "another operator has decided meanwhile (revision {is}, you have seen {seen}): look again"
@@ -194,12 +194,12 @@ impl Overrides {
         &mut self,
         now: Timestamp,
         target: Target,
-        word: Word,
+        meta: DecisionMeta,
         seen: Option<u64>,
         classes: &[&str],
     ) -> Result<Note, NotOverridden> {
         self.is_seen(seen)?;
-        let word = word.checked()?;
+        let meta = meta.checked()?;
         if !is_percent(&target) {
             return Err(NotOverridden::EnforcePercent);
         }
@@ -216,8 +216,8 @@ impl Overrides {
         self.next += 1;
         self.decided = true;
         self.revision = next_revision(self.revision, now);
-        let until = after(now, word.lasts);
-        let Word { by, why, .. } = word;
+        let until = after(now, meta.lasts);
+        let DecisionMeta { by, why, .. } = meta;
         let note = note(now, &target, What::Overridden, &by, &why, Some(until));
         self.list.push(Override { number: self.next, target, by, why, since: now, until });
         Ok(note)
@@ -236,13 +236,14 @@ impl Overrides {
         seen: Option<u64>,
     ) -> Result<Note, NotOverridden> {
         self.is_seen(seen)?;
-        let word =
-            Word { by: by.into(), why: why.into(), lasts: Span::from_secs(3600) }.checked()?;
+        let meta =
+            DecisionMeta { by: by.into(), why: why.into(), lasts: TimeSpan::from_secs(3600) }
+                .checked()?;
         let at = self.list.iter().position(|one| one.number == number);
         let at = at.ok_or(NotOverridden::Unknown(number))?;
         let ended = self.list.remove(at);
         self.revision = next_revision(self.revision, now);
-        Ok(note(now, &ended.target, What::Undone, &word.by, &word.why, None))
+        Ok(note(now, &ended.target, What::Undone, &meta.by, &meta.why, None))
     }
 
     /// Ends the bypass. `is_started_so` tells whether the process was started in bypass. Returns no
@@ -253,19 +254,19 @@ impl Overrides {
     pub fn end_bypass(
         &mut self,
         now: Timestamp,
-        word: Word,
+        meta: DecisionMeta,
         seen: Option<u64>,
         is_started_so: bool,
     ) -> Result<Option<Note>, NotOverridden> {
         self.is_seen(seen)?;
-        let word = word.checked()?;
+        let meta = meta.checked()?;
         if !self.bypasses() && !is_started_so {
             return Ok(None);
         }
         self.list.retain(|one| one.target != Target::Bypass);
         self.decided = true;
         self.revision = next_revision(self.revision, now);
-        Ok(Some(note(now, &Target::Bypass, What::Undone, &word.by, &word.why, None)))
+        Ok(Some(note(now, &Target::Bypass, What::Undone, &meta.by, &meta.why, None)))
     }
 
     /// Corrects decisions that were taken while the clock was wrong, so that none holds for longer
@@ -343,5 +344,5 @@ fn note(
         Target::Bypass => Subject::Bypass,
     };
     let (by, why) = (by.to_owned(), why.to_owned());
-    Note { at, subject, what, by, why, grants: None, until, unwritten: None }
+    Note { at, subject, what, by, why, limits: None, until, unwritten: None }
 }

@@ -1,9 +1,10 @@
 //! Tests of overrides: their end, their author, and the revision that the author has seen.
 
 use bywash_control::{
-    Mode, NotOverridden, Overrides, Subject, Target, Timestamp, What, Word, WordError,
+    DecisionMeta, DecisionMetaError, Mode, NotOverridden, Overrides, Subject, Target, Timestamp,
+    What,
 };
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 const CLASSES: [&str; 2] = ["search", "other"];
 
@@ -11,8 +12,8 @@ fn at(seconds: i64) -> Timestamp {
     Timestamp::from_second(1_800_000_000 + seconds).expect("a time of this century")
 }
 
-fn word(seconds: u64) -> Word {
-    Word { by: "ana".into(), why: "too many".into(), lasts: Span::from_secs(seconds) }
+fn meta(seconds: u64) -> DecisionMeta {
+    DecisionMeta { by: "ana".into(), why: "too many".into(), lasts: TimeSpan::from_secs(seconds) }
 }
 
 fn enforced(class: &str, enforce_percent: u8) -> Target {
@@ -22,7 +23,7 @@ fn enforced(class: &str, enforce_percent: u8) -> Target {
 #[test]
 fn it_holds_until_its_end_and_says_so() {
     let mut overrides = Overrides::default();
-    let note = overrides.set(at(0), enforced("search", 10), word(60), None, &CLASSES).unwrap();
+    let note = overrides.set(at(0), enforced("search", 10), meta(60), None, &CLASSES).unwrap();
     assert_eq!((note.what, note.until), (What::Overridden, Some(at(60))));
     let (one, mode, enforce_percent) = overrides.of_class("search").unwrap();
     assert_eq!((one.number, mode, enforce_percent, one.by.as_str()), (1, Mode::Enforce, 10, "ana"));
@@ -42,9 +43,9 @@ fn a_class_has_one_and_nothing_is_decided_once() {
     let mut overrides = Overrides::default();
     for enforce_percent in [10, 50] {
         overrides
-            .set(at(0), enforced("search", enforce_percent), word(60), None, &CLASSES)
+            .set(at(0), enforced("search", enforce_percent), meta(60), None, &CLASSES)
             .unwrap();
-        overrides.set(at(0), Target::Bypass, word(60), None, &CLASSES).unwrap();
+        overrides.set(at(0), Target::Bypass, meta(60), None, &CLASSES).unwrap();
     }
     assert_eq!(overrides.list().iter().map(|one| one.number).collect::<Vec<_>>(), [3, 4]);
     assert_eq!(overrides.bypass(), Some(4));
@@ -52,16 +53,16 @@ fn a_class_has_one_and_nothing_is_decided_once() {
     assert!(!overrides.bypasses());
     assert_eq!(overrides.undo(at(1), 4, "bo", "enough", None), Err(NotOverridden::Unknown(4)));
     let nobody = overrides.undo(at(1), 3, " ", "enough", None);
-    assert_eq!(nobody, Err(NotOverridden::Word(WordError::Nobody)));
+    assert_eq!(nobody, Err(NotOverridden::DecisionMeta(DecisionMetaError::NoAuthor)));
 }
 
 #[test]
 fn whoever_has_not_seen_what_holds_changes_nothing() {
     let mut overrides = Overrides::default();
     let seen = overrides.revision();
-    overrides.set(at(0), enforced("search", 10), word(60), Some(seen), &CLASSES).unwrap();
+    overrides.set(at(0), enforced("search", 10), meta(60), Some(seen), &CLASSES).unwrap();
     let before = overrides.clone();
-    let late = overrides.set(at(1), enforced("search", 50), word(60), Some(seen), &CLASSES);
+    let late = overrides.set(at(1), enforced("search", 50), meta(60), Some(seen), &CLASSES);
     assert_eq!(late, Err(NotOverridden::Conflict { is: before.revision(), seen }));
     let late = overrides.undo(at(1), 1, "bo", "enough", Some(seen));
     assert!(matches!(late, Err(NotOverridden::Conflict { .. })));
@@ -69,14 +70,14 @@ fn whoever_has_not_seen_what_holds_changes_nothing() {
     // Every change gives a new revision, and none is given twice, not even by a process that has
     // lost the earlier ones.
     let mut revisions = vec![overrides.revision()];
-    overrides.set(at(2), Target::Bypass, word(60), None, &CLASSES).unwrap();
+    overrides.set(at(2), Target::Bypass, meta(60), None, &CLASSES).unwrap();
     revisions.push(overrides.revision());
     overrides.undo(at(2), 2, "bo", "enough", None).unwrap();
     revisions.push(overrides.revision());
     overrides.tick(at(60));
     revisions.push(overrides.revision());
     let mut next = Overrides::default();
-    next.set(at(61), Target::Bypass, word(60), None, &CLASSES).unwrap();
+    next.set(at(61), Target::Bypass, meta(60), None, &CLASSES).unwrap();
     revisions.push(next.revision());
     assert!(revisions.is_sorted_by(|a, b| a < b), "{revisions:?}");
 }
@@ -84,15 +85,18 @@ fn whoever_has_not_seen_what_holds_changes_nothing() {
 #[test]
 fn what_cannot_be_is_refused() {
     let mut overrides = Overrides::default();
-    let mut set = |target, word| overrides.set(at(0), target, word, None, &CLASSES).unwrap_err();
-    assert_eq!(set(enforced("searches", 1), word(60)), NotOverridden::NoClass("searches".into()));
-    assert_eq!(set(enforced("search", 0), word(60)), NotOverridden::EnforcePercent);
-    assert_eq!(set(enforced("search", 101), word(60)), NotOverridden::EnforcePercent);
-    assert_eq!(set(Target::Bypass, word(9)), NotOverridden::Word(WordError::Lasts));
+    let mut set = |target, meta| overrides.set(at(0), target, meta, None, &CLASSES).unwrap_err();
+    assert_eq!(set(enforced("searches", 1), meta(60)), NotOverridden::NoClass("searches".into()));
+    assert_eq!(set(enforced("search", 0), meta(60)), NotOverridden::EnforcePercent);
+    assert_eq!(set(enforced("search", 101), meta(60)), NotOverridden::EnforcePercent);
+    assert_eq!(
+        set(Target::Bypass, meta(9)),
+        NotOverridden::DecisionMeta(DecisionMetaError::BadDuration)
+    );
     let observed =
         Target::Class { class: "search".into(), mode: Mode::Observe, enforce_percent: 10 };
-    assert_eq!(set(observed, word(60)), NotOverridden::Observed);
-    let hostile = set(enforced("\u{1b}[31m\u{202e}", 1), word(60)).to_string();
+    assert_eq!(set(observed, meta(60)), NotOverridden::Observed);
+    let hostile = set(enforced("\u{1b}[31m\u{202e}", 1), meta(60)).to_string();
     assert!(!hostile.contains('\u{1b}') && !hostile.contains('\u{202e}'), "{hostile}");
     assert_eq!(overrides, Overrides::default());
 }
@@ -100,7 +104,7 @@ fn what_cannot_be_is_refused() {
 #[test]
 fn it_is_read_as_it_was_kept_and_what_could_not_have_been_decided_does_not_hold() {
     let mut overrides = Overrides::default();
-    overrides.set(at(0), enforced("search", 10), word(60), None, &CLASSES).unwrap();
+    overrides.set(at(0), enforced("search", 10), meta(60), None, &CLASSES).unwrap();
     assert_eq!(Overrides::read(&overrides.text()).unwrap(), overrides);
     let forged = overrides.text().replace("\"enforce_percent\": 10", "\"enforce_percent\": 200");
     assert_eq!(Overrides::read(&forged).unwrap().list(), []);
@@ -111,8 +115,8 @@ fn it_is_read_as_it_was_kept_and_what_could_not_have_been_decided_does_not_hold(
 #[test]
 fn of_a_class_that_is_gone_it_ends() {
     let mut overrides = Overrides::default();
-    overrides.set(at(0), enforced("search", 10), word(60), None, &CLASSES).unwrap();
-    overrides.set(at(0), Target::Bypass, word(60), None, &CLASSES).unwrap();
+    overrides.set(at(0), enforced("search", 10), meta(60), None, &CLASSES).unwrap();
+    overrides.set(at(0), Target::Bypass, meta(60), None, &CLASSES).unwrap();
     assert_eq!(overrides.configured(at(1), &CLASSES), []);
     let notes = overrides.configured(at(2), &["other"]);
     assert_eq!(notes.len(), 1);
@@ -122,10 +126,10 @@ fn of_a_class_that_is_gone_it_ends() {
 #[test]
 fn the_file_would_say_the_same() {
     let mut overrides = Overrides::default();
-    overrides.set(at(0), enforced("search", 10), word(60), None, &CLASSES).unwrap();
+    overrides.set(at(0), enforced("search", 10), meta(60), None, &CLASSES).unwrap();
     let all = Target::Class { class: "other".into(), mode: Mode::Observe, enforce_percent: 100 };
-    overrides.set(at(0), all, word(60), None, &CLASSES).unwrap();
-    overrides.set(at(0), Target::Bypass, word(60), None, &CLASSES).unwrap();
+    overrides.set(at(0), all, meta(60), None, &CLASSES).unwrap();
+    overrides.set(at(0), Target::Bypass, meta(60), None, &CLASSES).unwrap();
     let read: toml::Table = overrides.exported().parse().unwrap();
     let class = |name: &str| read["class"][name].as_table().unwrap().clone();
     assert_eq!(class("search")["mode"].as_str(), Some("enforce"));
@@ -138,8 +142,8 @@ fn the_file_would_say_the_same() {
 fn what_was_said_while_the_clock_was_wrong_holds_for_as_long_as_was_said() {
     let mut overrides = Overrides::default();
     // The clock is a day ahead.
-    overrides.set(at(86_400), Target::Bypass, word(60), None, &CLASSES).unwrap();
-    overrides.set(at(0), enforced("search", 10), word(60), None, &CLASSES).unwrap();
+    overrides.set(at(86_400), Target::Bypass, meta(60), None, &CLASSES).unwrap();
+    overrides.set(at(0), enforced("search", 10), meta(60), None, &CLASSES).unwrap();
     overrides.began_by(at(30));
     let ends: Vec<_> = overrides.list().iter().map(|one| one.until).collect();
     assert_eq!(ends, [at(90), at(60)]);
@@ -150,16 +154,16 @@ fn what_was_said_while_the_clock_was_wrong_holds_for_as_long_as_was_said() {
 fn a_bypass_ends_by_whoever_has_seen_it_and_says_why() {
     let mut overrides = Overrides::default();
     let end = |overrides: &mut Overrides, seen, is_started_so| {
-        overrides.end_bypass(at(1), word(60), seen, is_started_so)
+        overrides.end_bypass(at(1), meta(60), seen, is_started_so)
     };
     assert_eq!(end(&mut overrides, None, false), Ok(None), "there is none");
     assert_eq!(end(&mut overrides, None, true).unwrap().unwrap().what, What::Undone);
-    overrides.set(at(0), Target::Bypass, word(60), None, &CLASSES).unwrap();
+    overrides.set(at(0), Target::Bypass, meta(60), None, &CLASSES).unwrap();
     let before = overrides.clone();
     assert!(matches!(end(&mut overrides, Some(7), true), Err(NotOverridden::Conflict { .. })));
-    let nobody = Word { by: String::new(), ..word(60) };
+    let nobody = DecisionMeta { by: String::new(), ..meta(60) };
     let nobody = overrides.end_bypass(at(1), nobody, None, true);
-    assert_eq!(nobody, Err(NotOverridden::Word(WordError::Nobody)));
+    assert_eq!(nobody, Err(NotOverridden::DecisionMeta(DecisionMetaError::NoAuthor)));
     assert_eq!(overrides, before);
     let revision = overrides.revision();
     assert!(end(&mut overrides, Some(revision), false).unwrap().is_some());

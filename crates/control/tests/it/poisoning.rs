@@ -9,8 +9,8 @@
 
 use std::net::Ipv4Addr;
 
-use bywash_control::{Act, Book, Client, Elephant, Resource, Seen, Timestamp, Watch, Watched};
-use bywash_units::{Span, Time};
+use bywash_control::{Act, Client, Elephant, Resource, RuleStore, Seen, Timestamp, Watch, Watched};
+use bywash_units::{Time, TimeSpan};
 
 /// The origin of the load that the poisoner waits for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,7 +53,7 @@ fn chance(number: u64) -> f64 {
 
 fn ask(watch: &mut Watch, target: &str, client: u64, from: f64, lasts: f64) {
     let worked = Some((at(from), at(from + lasts)));
-    let response = Some(Span::from_secs_f64(lasts));
+    let response = Some(TimeSpan::from_secs_f64(lasts));
     let (method, bytes, transacts, is_good) = ("GET", 1_000, false, true);
     let client = Client { key: client, network: Ipv4Addr::from_bits(client as u32).into() };
     let rule = None;
@@ -67,8 +67,8 @@ impl Poison {
     fn played(&self) -> (Option<Elephant>, f64, bool) {
         let consists_of = Resource::Processors;
         let db = Watched { name: "db".into(), consists_of, capacity: 2.0, idle: 0.0 };
-        let mut watch = Watch::new(Vec::new(), vec![db], Span::from_secs(1800));
-        let mut book = Book::default();
+        let mut watch = Watch::new(Vec::new(), vec![db], TimeSpan::from_secs(1800));
+        let mut store = RuleStore::default();
         let (mut hers, mut all, mut number, mut busy_until) = (0.0, 0.0, self.seed * 1_000_000, 0);
         for second in 0..1_830_u64 {
             let start = second as f64;
@@ -120,11 +120,11 @@ impl Poison {
             watch.advance(at(start + 1.0));
             if second % 60 == 59 {
                 let now = Timestamp::from_second(second.cast_signed()).expect("a time");
-                book.found(now, watch.elephants(100.0, None), Act::Auto);
+                store.found(now, watch.elephants(100.0, None), Act::Auto);
             }
         }
         let found = watch.elephants(100.0, None).into_iter().find(|one| one.pattern == PAGE);
-        let is_held = book.in_force().iter().any(|rule| rule.pattern == PAGE);
+        let is_held = store.in_force().iter().any(|rule| rule.pattern == PAGE);
         (found, hers / all, is_held)
     }
 }

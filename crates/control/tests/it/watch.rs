@@ -3,10 +3,10 @@
 use std::net::Ipv4Addr;
 
 use bywash_control::{
-    Act, BYTES, Book, Change, Client, Elephant, Entry, Grants, Resource, SLOTS, Seen, Timestamp,
-    Watch, Watched, Window, Word, Written,
+    Act, BYTES, Change, Client, DecisionMeta, Elephant, Entry, FileRule, Resource, RuleLimits,
+    RuleStore, SLOTS, Seen, Timestamp, Watch, Watched, Window,
 };
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 fn at(seconds: f64) -> Time {
     Time::from_nanos((seconds * 1e9) as u64)
@@ -18,15 +18,15 @@ fn client(number: u64) -> Client {
 
 /// Returns an elephant with this name that uses the database.
 fn entry(pattern: &str) -> Entry {
-    let mut book = Book::default();
+    let mut store = RuleStore::default();
     let found = serde_json::json!({
         "pattern": pattern, "twins": [], "resource": "db", "capacity": 2.0, "used": 1.0, "cost": 0.3,
         "interval": [0.3, 0.3], "share": 0.7, "rate": 2.0, "provisional": false, "by_one": 0.2,
         "transacts": false, "correlation": null
     });
     let found = serde_json::from_value(found).expect("an elephant");
-    book.found(Timestamp::UNIX_EPOCH, vec![found], Act::Propose);
-    book.entries()[0].clone()
+    store.found(Timestamp::UNIX_EPOCH, vec![found], Act::Propose);
+    store.entries()[0].clone()
 }
 
 fn processors() -> Watched {
@@ -43,7 +43,7 @@ fn chance(number: u64) -> f64 {
 /// Returns a watch after half an hour of load: up to three searches per second that take 300 ms of
 /// the database, and ten items per second that take 1 ms. The searches come from `clients` clients.
 fn watched(search: &str, clients: u64) -> Watch {
-    let mut watch = Watch::new(Vec::new(), vec![processors()], Span::from_secs(1800));
+    let mut watch = Watch::new(Vec::new(), vec![processors()], TimeSpan::from_secs(1800));
     for second in 0..1800_u64 {
         let mut used = 0.0;
         let searches = (chance(second) * 4.0) as u64;
@@ -65,7 +65,7 @@ fn watched(search: &str, clients: u64) -> Watch {
                     client: client(if is_search { second % clients } else { 1000 + n }),
                     rule: None,
                     worked: Some((at(from), at(from + cost))),
-                    response: Some(Span::from_secs_f64(cost)),
+                    response: Some(TimeSpan::from_secs_f64(cost)),
                     bytes: if is_search { 1_000 } else { 50_000 },
                     transacts: false,
                     is_good: true,
@@ -103,7 +103,7 @@ fn of_a_resource_that_is_not_read_any_more_nothing_is_said() {
 
 #[test]
 fn a_watch_that_begins_late_has_not_seen_what_was_before() {
-    let mut watch = Watch::new(Vec::new(), Vec::new(), Span::from_secs(1800));
+    let mut watch = Watch::new(Vec::new(), Vec::new(), TimeSpan::from_secs(1800));
     let begins = 36_000.0;
     watch.advance(at(begins));
     for second in 0..100 {
@@ -116,7 +116,7 @@ fn a_watch_that_begins_late_has_not_seen_what_was_before() {
                 client: client(1),
                 rule: None,
                 worked: Some((at(from), at(from + 0.5))),
-                response: Some(Span::from_millis(500)),
+                response: Some(TimeSpan::from_millis(500)),
                 bytes: 1,
                 transacts: false,
                 is_good: true,
@@ -152,7 +152,7 @@ fn bytes_and_slots_are_counted_where_there_are_few() {
 
 #[test]
 fn many_that_hold_slots_no_longer_than_others_are_no_elephant_and_more_than_all_is_all() {
-    let mut watch = Watch::new(Vec::new(), Vec::new(), Span::from_secs(1800));
+    let mut watch = Watch::new(Vec::new(), Vec::new(), TimeSpan::from_secs(1800));
     watch.advance(at(0.0));
     let mut asked = |target: &str, from: f64, held: f64| {
         let seen = Seen {
@@ -161,7 +161,7 @@ fn many_that_hold_slots_no_longer_than_others_are_no_elephant_and_more_than_all_
             client: client(1),
             rule: None,
             worked: Some((at(from), at(from + held))),
-            response: Some(Span::from_secs_f64(held)),
+            response: Some(TimeSpan::from_secs_f64(held)),
             bytes: 1,
             transacts: false,
             is_good: true,
@@ -201,7 +201,7 @@ fn told(watch: &mut Watch, begins: f64, seconds: u64, names: &[&str]) {
         let numbered = format!("/{}", 1000 + second);
         for target in names.iter().copied().chain([numbered.as_str()]) {
             let worked = Some((at(from), at(from + 0.1)));
-            let (response, client) = (Some(Span::from_millis(100)), client(second));
+            let (response, client) = (Some(TimeSpan::from_millis(100)), client(second));
             let (method, bytes, transacts, is_good) = ("GET", 1, false, true);
             let seen = Seen {
                 method,
@@ -222,18 +222,22 @@ fn told(watch: &mut Watch, begins: f64, seconds: u64, names: &[&str]) {
 
 #[test]
 fn an_elephants_rule_leaves_alone_what_is_a_route_of_its_own() {
-    let empty = || Watch::new(Vec::new(), vec![processors()], Span::from_secs(1800));
+    let empty = || Watch::new(Vec::new(), vec![processors()], TimeSpan::from_secs(1800));
     let mut watch = empty();
     told(&mut watch, 0.0, 100, &["/cart", "/search?q=1", "/cart/old"]);
     let found = watched("/search?q=", 500).elephants(100.0, None).remove(0);
-    let (now, mut book) = (Timestamp::UNIX_EPOCH, Book::default());
-    book.found(now, vec![Elephant { pattern: "/*".into(), ..found }], Act::Auto);
-    let exempt = |book: &Book| book.in_force()[0].exempt.clone();
-    assert_eq!(exempt(&book), [""; 0]);
-    assert!(book.exempt(&watch) && exempt(&book) == ["/cart", "/search?q"], "{:?}", exempt(&book));
-    assert!(!book.exempt(&watch), "nothing has changed");
+    let (now, mut store) = (Timestamp::UNIX_EPOCH, RuleStore::default());
+    store.found(now, vec![Elephant { pattern: "/*".into(), ..found }], Act::Auto);
+    let exempt = |store: &RuleStore| store.in_force()[0].exempt.clone();
+    assert_eq!(exempt(&store), [""; 0]);
+    assert!(
+        store.exempt(&watch) && exempt(&store) == ["/cart", "/search?q"],
+        "{:?}",
+        exempt(&store)
+    );
+    assert!(!store.exempt(&watch), "nothing has changed");
     // After a restart the watch knows nothing, and learns.
-    let mut read = Book::read(&book.text()).unwrap();
+    let mut read = RuleStore::read(&store.text()).unwrap();
     let mut after = empty();
     told(&mut after, 0.0, 10, &["/account"]);
     assert!(
@@ -249,20 +253,22 @@ fn an_elephants_rule_leaves_alone_what_is_a_route_of_its_own() {
         pattern: pattern.into(),
         ..watched("/search?q=", 500).elephants(100.0, None).remove(0)
     };
-    let mut slugs = Book::default();
+    let mut slugs = RuleStore::default();
     slugs.found(now, vec![elephant("/product/*")], Act::Auto);
     let mut fresh = empty();
     told(&mut fresh, 0.0, 10, &["/product/lamp", "/product/table"]);
     assert!(!slugs.exempt(&fresh) && exempt(&slugs).is_empty(), "{:?}", exempt(&slugs));
     // A change of the rule by an operator does not change its exemptions.
-    let (by, why, lasts) = ("me".into(), "it is slow".into(), Span::from_secs(3600));
-    read.approve(now, 1, Change::default(), Word { by, why, lasts }).unwrap();
+    let (by, why, lasts) = ("me".into(), "it is slow".into(), TimeSpan::from_secs(3600));
+    read.approve(now, 1, Change::default(), DecisionMeta { by, why, lasts }).unwrap();
     assert_eq!(exempt(&read), ["/account"]);
     assert!(read.exported().contains("# in the file, the rule also applies to: \"/account\""));
     // In the file, a pattern applies to all that it matches.
-    let grants =
-        Grants { bytes: None, ..read.entries()[0].found.as_ref().map(Grants::proposed).unwrap() };
-    let rule = Written { pattern: "/*".into(), grants, why: "so".into() };
+    let limits = RuleLimits {
+        bytes: None,
+        ..read.entries()[0].found.as_ref().map(RuleLimits::proposed).unwrap()
+    };
+    let rule = FileRule { pattern: "/*".into(), limits, why: "so".into() };
     read.file_says(now, &[rule]).unwrap();
     assert!(!read.exempt(&after) && exempt(&read).is_empty(), "{:?}", exempt(&read));
 }
@@ -309,7 +315,7 @@ fn slots_and_bytes_are_counted_window_by_window() {
     assert!(watch.spent(BYTES, &routes, 4.0, None).is_none(), "as many as go out is not known");
     assert!(watch.spent("disk", &routes, 4.0, None).is_none());
     let (seen, used) = watch.held(4.0);
-    assert!(seen >= Span::from_secs(1800) && (0.08..0.14).contains(&used), "{used}");
+    assert!(seen >= TimeSpan::from_secs(1800) && (0.08..0.14).contains(&used), "{used}");
 }
 
 #[test]

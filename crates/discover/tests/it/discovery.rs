@@ -3,7 +3,7 @@
 use bywash_discover::{
     Column, Discovery, Evidence, MOST_COLUMNS, MOST_KNOWN, Resource, Routes, Settings,
 };
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 const HEAVY: usize = 3;
 const LIGHT: usize = 7;
@@ -69,7 +69,7 @@ fn requests_are_counted_in_the_windows_that_priced_them_and_what_is_old_is_forgo
     assert!((findings[0].rate - 1.5).abs() < 0.1, "{findings:?}");
     // Nothing was read for longer than the two hours that are kept.
     feed(&mut discovery, 15_000, 600, 0.0);
-    assert!(discovery.seen() <= Span::from_secs(600), "{}", discovery.seen());
+    assert!(discovery.seen() <= TimeSpan::from_secs(600), "{}", discovery.seen());
     assert!(discovery.read_until() > at(15_500.0) && discovery.read_until() <= at(15_600.0));
 }
 
@@ -104,7 +104,7 @@ fn a_gap_in_the_readings_is_left_out_and_not_zero() {
     feed(&mut discovery, 4_500, 900, 0.0);
     let findings = discovery.findings();
     assert!((findings[0].cost - 0.1).abs() < 1e-4, "{findings:?}");
-    assert!(discovery.seen() <= Span::from_secs(1_800), "{}", discovery.seen());
+    assert!(discovery.seen() <= TimeSpan::from_secs(1_800), "{}", discovery.seen());
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn what_is_known_of_a_route_that_is_folded_is_known_of_all_others() {
 fn pearsons_coefficient_is_that_of_the_definition() {
     let mut settings = Settings::of(vec![Resource { capacity: 1.0, idle: 0.0 }]);
     // With this half-life no window fades noticeably.
-    settings.half_life = Span::from_secs(1_000_000_000);
+    settings.half_life = TimeSpan::from_secs(1_000_000_000);
     let mut discovery = Discovery::new(settings);
     let (mut counts, mut shares) = (Vec::new(), Vec::new());
     for second in 0..500_u64 {
@@ -215,14 +215,14 @@ fn pearsons_coefficient_is_that_of_the_definition() {
 fn a_million_names_cost_no_memory_and_no_elephant_its_column() {
     let mut routes: Routes<u64> = Routes::default();
     for number in 0..MOST_COLUMNS as u64 {
-        routes.column(&number, Span::from_millis(1));
+        routes.column(&number, TimeSpan::from_millis(1));
     }
     // A heavy route arrives when all columns are taken, among hundreds of thousands of light ones.
     let heavy = 5_000_000;
     for number in 0..300_000_u64 {
-        routes.column(&(1_000_000 + number), Span::from_micros(1));
+        routes.column(&(1_000_000 + number), TimeSpan::from_micros(1));
         if number % 1_000 == 0 {
-            assert_eq!(routes.column(&heavy, Span::from_millis(100)), Column::OTHER);
+            assert_eq!(routes.column(&heavy, TimeSpan::from_millis(100)), Column::OTHER);
         }
     }
     assert!(routes.known() <= MOST_KNOWN);
@@ -230,5 +230,5 @@ fn a_million_names_cost_no_memory_and_no_elephant_its_column() {
     assert!(routes.of(&heavy).is_some_and(|column| folded.contains(&column)), "{folded:?}");
     let column = routes.of(&heavy).unwrap();
     assert_eq!(routes.name(column), Some(&heavy));
-    assert_eq!(routes.column(&heavy, Span::from_millis(1)), column);
+    assert_eq!(routes.column(&heavy, TimeSpan::from_millis(1)), column);
 }

@@ -6,7 +6,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use core::ops::RangeInclusive;
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use super::{Domain, Parameter, Policy};
 use crate::limit::{Aimd, Fixed, Gradient2, Limit, LimitSettings, Limits, Slope, Vegas};
@@ -26,10 +26,10 @@ const MAX: Parameter = slots("max", 1000, "The highest value of the limit.");
 const INITIAL: Parameter = slots("initial", 16, "The initial value of the limit.");
 const WINDOW: Parameter = Parameter {
     name: "window",
-    domain: Domain::Span {
-        min: Span::from_millis(10),
-        max: Span::from_secs(60),
-        default: Span::from_secs(1),
+    domain: Domain::TimeSpan {
+        min: TimeSpan::from_millis(10),
+        max: TimeSpan::from_secs(60),
+        default: TimeSpan::from_secs(1),
     },
     why: "Time over which latency is averaged; at least ten answers.",
 };
@@ -54,10 +54,10 @@ pub static LIMITS: [LimitPolicy; 5] = [
             INITIAL,
             Parameter {
                 name: "probe",
-                domain: Domain::Span {
-                    min: Span::from_secs(1),
-                    max: Span::from_secs(3600),
-                    default: Span::from_secs(10),
+                domain: Domain::TimeSpan {
+                    min: TimeSpan::from_secs(1),
+                    max: TimeSpan::from_secs(3600),
+                    default: TimeSpan::from_secs(10),
                 },
                 why: "Time between two probes, which measure latency with fewer requests at once; \
                       up to three times as long while nothing changes.",
@@ -76,16 +76,16 @@ pub static LIMITS: [LimitPolicy; 5] = [
             INITIAL,
             Parameter {
                 name: "too_slow",
-                domain: Domain::Span {
-                    min: Span::from_millis(1),
-                    max: Span::from_secs(3600),
-                    default: Span::from_secs(5),
+                domain: Domain::TimeSpan {
+                    min: TimeSpan::from_millis(1),
+                    max: TimeSpan::from_secs(3600),
+                    default: TimeSpan::from_secs(5),
                 },
                 why: "Latency above which an answer is too late.",
             },
             Parameter {
                 name: "backoff",
-                domain: Domain::Share { min: 0.5, max: 0.99, default: 0.9 },
+                domain: Domain::Ratio { min: 0.5, max: 0.99, default: 0.9 },
                 why: "Factor by which an answer that is too late multiplies the limit.",
             },
         ],

@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use super::{Domain, Parameter, Policy};
 use crate::queue::{ByClass, Scheduler, SchedulerSettings, Single, session_first, value_index};
@@ -15,20 +15,20 @@ const CAPACITY: Parameter = Parameter {
 };
 const UPPER: Parameter = Parameter {
     name: "upper",
-    domain: Domain::Share { min: 0.0, max: 1.0, default: 0.90 },
+    domain: Domain::Ratio { min: 0.0, max: 1.0, default: 0.90 },
     why: "CPU utilisation above which the newest requests go first.",
 };
 const LOWER: Parameter = Parameter {
     name: "lower",
-    domain: Domain::Share { min: 0.0, max: 1.0, default: 0.75 },
+    domain: Domain::Ratio { min: 0.0, max: 1.0, default: 0.75 },
     why: "CPU utilisation below which the oldest requests go first again.",
 };
 const INTERVAL: Parameter = Parameter {
     name: "interval",
-    domain: Domain::Span {
-        min: Span::from_millis(100),
-        max: Span::from_secs(60),
-        default: Span::from_secs(1),
+    domain: Domain::TimeSpan {
+        min: TimeSpan::from_millis(100),
+        max: TimeSpan::from_secs(60),
+        default: TimeSpan::from_secs(1),
     },
     why: "Time over which CPU utilisation is averaged.",
 };
@@ -45,8 +45,8 @@ const TRANSACTION_CAPACITY: Parameter = Parameter {
 
 const FLOOR_SHARE: Parameter = Parameter {
     name: "floor_share",
-    domain: Domain::Share { min: 0.0, max: 0.5, default: 0.02 },
-    why: "Share of the dispatches that goes to the class that has waited longest.",
+    domain: Domain::Ratio { min: 0.0, max: 0.5, default: 0.02 },
+    why: "Ratio of the dispatches that goes to the class that has waited longest.",
 };
 const PRINCIPAL_CAP: Parameter = Parameter {
     name: "principal_cap",
@@ -55,8 +55,8 @@ const PRINCIPAL_CAP: Parameter = Parameter {
 };
 const RUNNING_SHARE: Parameter = Parameter {
     name: "running_share",
-    domain: Domain::Share { min: 0.01, max: 1.0, default: 0.5 },
-    why: "Share of the slots that one session or address may hold while others wait; 1 for all.",
+    domain: Domain::Ratio { min: 0.01, max: 1.0, default: 0.5 },
+    why: "Ratio of the slots that one session or address may hold while others wait; 1 for all.",
 };
 const RETRIES: Parameter = Parameter {
     name: "retries",
@@ -73,21 +73,21 @@ const SIGNAL: Parameter = Parameter {
 };
 const PATIENCE: Parameter = Parameter {
     name: "patience",
-    domain: Domain::Span {
-        min: Span::from_millis(10),
-        max: Span::from_secs(3600),
-        default: Span::from_secs(20),
+    domain: Domain::TimeSpan {
+        min: TimeSpan::from_millis(10),
+        max: TimeSpan::from_secs(3600),
+        default: TimeSpan::from_secs(20),
     },
     why: "Median patience of clients; for head-age and sojourn, a tenth of it is overload.",
 };
 const PRESSURE: Parameter = Parameter {
     name: "pressure",
-    domain: Domain::Share { min: 0.0, max: 1.0, default: 0.40 },
+    domain: Domain::Ratio { min: 0.0, max: 1.0, default: 0.40 },
     why: "CPU pressure above which the newest requests go first, until it falls to half of that.",
 };
 const LOSS: Parameter = Parameter {
     name: "loss",
-    domain: Domain::Share { min: 0.0, max: 1.0, default: 0.05 },
+    domain: Domain::Ratio { min: 0.0, max: 1.0, default: 0.05 },
     why: "Loss above which the newest requests go first, until it falls to a fifth of that.",
 };
 /// The parameters of all schedulers that rank requests and evict the worst.

@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use super::{Domain, Parameter, Policy};
 use crate::terminate::{
@@ -41,20 +41,20 @@ pub static TERMINATIONS: [TerminationPolicy; 4] = [
             },
             Parameter {
                 name: "low",
-                domain: Domain::Share { min: 0.0, max: 1.0, default: 0.05 },
+                domain: Domain::Ratio { min: 0.0, max: 1.0, default: 0.05 },
                 why: "Loss up to which the threshold is `run_max`.",
             },
             Parameter {
                 name: "high",
-                domain: Domain::Share { min: 0.0, max: 1.0, default: 0.15 },
+                domain: Domain::Ratio { min: 0.0, max: 1.0, default: 0.15 },
                 why: "Loss from which on the threshold is `run_min`.",
             },
             Parameter {
                 name: "interval",
-                domain: Domain::Span {
-                    min: Span::from_millis(100),
-                    max: Span::from_secs(3600),
-                    default: Span::from_secs(10),
+                domain: Domain::TimeSpan {
+                    min: TimeSpan::from_millis(100),
+                    max: TimeSpan::from_secs(3600),
+                    default: TimeSpan::from_secs(10),
                 },
                 why: "Time over which the loss is counted.",
             },

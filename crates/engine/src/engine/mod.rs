@@ -7,7 +7,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use bywash_units::{Span, Time, Utility};
+use bywash_units::{Time, TimeSpan, Utility};
 
 use crate::action::Action;
 use crate::classify::strict;
@@ -163,7 +163,7 @@ impl Engine {
 
     /// Returns which [`Reading`](crate::Reading) the scheduler needs, and the time to average it
     /// over; `None` if it needs none.
-    pub fn meter(&self) -> Option<(Meter, Span)> {
+    pub fn meter(&self) -> Option<(Meter, TimeSpan)> {
         self.scheduler.meter()
     }
 
@@ -175,7 +175,7 @@ impl Engine {
             running: self.running,
             waiting: view.length() as u32,
             throttled_waiting: self.lanes.length() as u32,
-            oldest: view.oldest().map_or(Span::ZERO, |id| view.age(id)),
+            oldest: view.oldest().map_or(TimeSpan::ZERO, |id| view.age(id)),
             lifo: self.scheduler.lifo(),
             mean_service: self.mean_service.mean(),
             sessions: self.sessions.len() as u32,
@@ -448,7 +448,7 @@ impl Engine {
     }
 
     /// Returns the time after which a client whose request is refused or stopped may retry.
-    fn retry_after(&mut self, now: Time, is_load: bool) -> Span {
+    fn retry_after(&mut self, now: Time, is_load: bool) -> TimeSpan {
         // By that time the requests that wait now will have been served, at the present pace.
         let services = self.view(now).length() as u64 + 1;
         let drain = self.mean_service.mean() * services / u64::from(self.limit.slots());

@@ -1,6 +1,6 @@
 //! The engine's options and its status.
 
-use bywash_units::{Share, Span};
+use bywash_units::{Ratio, TimeSpan};
 
 use crate::catalog::{LimitSettings, TerminationSettings};
 use crate::value::Learn;
@@ -14,17 +14,17 @@ pub struct Options {
     pub termination: TerminationSettings,
     /// The longest time that a request may wait; `None` if it may wait for as long as its client
     /// does.
-    pub max_wait: Option<Span>,
+    pub max_wait: Option<TimeSpan>,
     /// The number of sessions that are remembered.
     pub sessions: u32,
     /// The time for which a session is remembered after it was last served.
-    pub session_ttl: Span,
+    pub session_ttl: TimeSpan,
     /// The time after a lost attempt in which the same request counts as its repetition.
-    pub retry_window: Span,
+    pub retry_window: TimeSpan,
     /// How the worth of requests is learned.
     pub learn: Learn,
     /// The share of the slots that requests with slow clients may hold while others wait.
-    pub slow_share: Share,
+    pub slow_share: Ratio,
 }
 
 impl Default for Options {
@@ -34,10 +34,10 @@ impl Default for Options {
             termination: TerminationSettings::default(),
             max_wait: None,
             sessions: 65_536,
-            session_ttl: Span::from_secs(30 * 60),
-            retry_window: Span::from_secs(60),
+            session_ttl: TimeSpan::from_secs(30 * 60),
+            retry_window: TimeSpan::from_secs(60),
             learn: Learn::default(),
-            slow_share: Share::new(1.0 / 8.0),
+            slow_share: Ratio::new(1.0 / 8.0),
         }
     }
 }
@@ -54,11 +54,11 @@ pub struct Status {
     /// The number of requests that wait under a rule.
     pub throttled_waiting: u32,
     /// How long the oldest request in the queue has waited.
-    pub oldest: Span,
+    pub oldest: TimeSpan,
     /// Whether the newest requests of any standing or class go first, which means overload.
     pub lifo: bool,
     /// The recent mean service time; zero while unknown.
-    pub mean_service: Span,
+    pub mean_service: TimeSpan,
     /// The number of sessions that are remembered.
     pub sessions: u32,
 }

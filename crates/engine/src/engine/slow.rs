@@ -31,7 +31,7 @@
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use super::Engine;
 use crate::action::Action;
@@ -56,17 +56,17 @@ pub(super) struct SlowClients {
 
 /// How long stops of slow clients count, and how long unknown addresses wait behind others because
 /// of them.
-const ATTACK: Span = Span::from_secs(10);
+const ATTACK: TimeSpan = TimeSpan::from_secs(10);
 
 /// How long unknown addresses wait behind others after more uploads waited than may run.
-const CROWD: Span = Span::from_secs(1);
+const CROWD: TimeSpan = TimeSpan::from_secs(1);
 
 /// The minimum number of stops that make an attack, however few slots there are.
 const FEW: f64 = 8.0;
 
 /// The minimum running time before a stop counts against a client. The driver needs that long to
 /// judge a client.
-const JUDGED: Span = Span::from_millis(500);
+const JUDGED: TimeSpan = TimeSpan::from_millis(500);
 
 /// The number of seconds whose share can be saved.
 const SAVED: f64 = 60.0;

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use super::{Engine, view};
 use crate::action::Action;
@@ -23,13 +23,13 @@ const LESS: f64 = 2.0;
 const STILL_PRESSED: f64 = 2.0 / 7.0;
 /// The time after high pressure in which [`STILL_PRESSED`] applies. Under a load that rarely fills
 /// the queue, hardly any request is stopped that could have been spared.
-const WHILE: Span = Span::from_secs(10);
+const WHILE: TimeSpan = TimeSpan::from_secs(10);
 
 impl Engine {
     /// Returns whether a running request is to be stopped before `new` has to wait too.
     fn is_pressed(&mut self, now: Time, new: RequestId) -> bool {
         let view = self.view(now);
-        let max_wait = self.options.max_wait.unwrap_or(Span::MAX);
+        let max_wait = self.options.max_wait.unwrap_or(TimeSpan::MAX);
         let pressure = self.scheduler.pressure(&view, view.waiting(new), max_wait);
         if pressure >= 1.0 {
             self.pressed = now + WHILE;
@@ -58,8 +58,8 @@ impl Engine {
         }
         let overdue = self.longest().filter_map(|(_, since, class, bounds)| {
             let may_run = self.may_run(class, bounds);
-            // `Span::MAX` means without limit, which is not a time.
-            (may_run < Span::MAX).then_some(since + may_run)
+            // `TimeSpan::MAX` means without limit, which is not a time.
+            (may_run < TimeSpan::MAX).then_some(since + may_run)
         });
         overdue.min()
     }
@@ -131,13 +131,13 @@ impl Engine {
         let view = view(now, self.mean_service, self.learning.values(), &self.requests);
         let next = self.scheduler.goes_first(&view, new);
         let class = view.waiting(next).class.index();
-        let promise = self.promise(now, class, Span::ZERO)?;
+        let promise = self.promise(now, class, TimeSpan::ZERO)?;
         (promise > than).then_some(next)
     }
 
     /// Returns the promise of one more second of service for a request of this class and age: the
     /// expected number of completed requests, times the utility of one.
-    fn promise(&mut self, now: Time, class: usize, age: Span) -> Option<f64> {
+    fn promise(&mut self, now: Time, class: usize, age: TimeSpan) -> Option<f64> {
         let promise = self.terminate.promise(now, ClassId(class as u8), age)?;
         // A class without a configured utility is not worthless.
         let worth = self.classes[class].utility.get();
@@ -156,13 +156,13 @@ impl Engine {
 
     /// Returns how long a request of a class may run at present; `None` if requests of the class
     /// are never stopped.
-    pub fn may_run_of(&self, class: ClassId) -> Option<Span> {
+    pub fn may_run_of(&self, class: ClassId) -> Option<TimeSpan> {
         let bounds = self.classes[class.index()].stop.filter(|_| self.stops)?;
         Some(self.may_run(class, bounds).min(bounds.max))
     }
 
-    fn may_run(&self, class: ClassId, bounds: Bounds) -> Span {
-        self.terminate.may_run(class, bounds).clamp_to(bounds.min, Span::MAX)
+    fn may_run(&self, class: ClassId, bounds: Bounds) -> TimeSpan {
+        self.terminate.may_run(class, bounds).clamp_to(bounds.min, TimeSpan::MAX)
     }
 
     /// Returns, for each class that can be stopped, the request that has run longest.

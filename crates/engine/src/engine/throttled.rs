@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use bywash_units::{Share, Span, Time};
+use bywash_units::{Ratio, Time, TimeSpan};
 
 use super::Engine;
 use crate::action::Action;
@@ -13,7 +13,7 @@ use crate::request::{Request, RequestId, Tier};
 use crate::throttle::{LaneIndex, Rule};
 
 /// The share of the slots that goes to requests under rules although others wait.
-pub(super) const FLOOR: Share = Share::new(0.02);
+pub(super) const FLOOR: Ratio = Ratio::new(0.02);
 
 impl Engine {
     /// Replaces all rules. Requests that wait under a rule that is no longer in force enter the
@@ -87,13 +87,13 @@ impl Engine {
             |engine: &Self| engine.lanes.overdue(now, |id| engine.requests.waiting(id).since);
         while let Some(id) = overdue(self) {
             self.leave_lane(id);
-            actions.push(self.throttle_out(now, id, Span::ZERO));
+            actions.push(self.throttle_out(now, id, TimeSpan::ZERO));
         }
     }
 
     /// Refuses a request that its rule would delay for longer than the rule allows. This is not
     /// evidence of load.
-    fn throttle_out(&mut self, now: Time, id: RequestId, wait: Span) -> Action {
+    fn throttle_out(&mut self, now: Time, id: RequestId, wait: TimeSpan) -> Action {
         self.lost(now, id);
         self.did_not_arrive(now, id);
         self.requests.set(id, State::Free);

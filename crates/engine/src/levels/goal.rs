@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use super::percentile::Percentile;
 use super::ratio::Ratio;
@@ -28,7 +28,7 @@ pub enum Goal {
         /// The share, 0.5 to 0.999: 0.95 for the 95th percentile.
         share: f64,
         /// The time from a request's arrival to its end.
-        within: Span,
+        within: TimeSpan,
     },
 }
 
@@ -76,7 +76,7 @@ pub enum GoalFault {
     /// The ratio is not above 0 and at most 1.
     Target,
     /// The share is not from 0.5 to 0.999.
-    Share,
+    Ratio,
     /// The time is zero.
     Within,
 }
@@ -90,7 +90,7 @@ impl GoalFault {
             | Self::Floor(level)
             | Self::UnknownLevel(level)
             | Self::SameLevel(level) => Some(level),
-            Self::Empty | Self::Target | Self::Share | Self::Within => None,
+            Self::Empty | Self::Target | Self::Ratio | Self::Within => None,
         }
     }
 }
@@ -106,7 +106,7 @@ impl fmt::Display for GoalFault {
             Self::UnknownLevel(_) => "the goal names a level that the pool does not have",
             Self::SameLevel(_) => "the goal compares the level with itself",
             Self::Target => "the goal's ratio must be above 0 and at most 1",
-            Self::Share => "the goal's share of requests must be from 0.5 to 0.999",
+            Self::Ratio => "the goal's share of requests must be from 0.5 to 0.999",
             Self::Within => "the goal's time must be above 0",
         })
     }
@@ -147,8 +147,8 @@ fn of_goal(levels: usize, goal: Goal) -> Option<GoalFault> {
             unknown(fast).or(unknown(slow)).or(same).or(target)
         }
         Goal::Percentile { level, share, within } => {
-            let share = (!(0.5..=0.999).contains(&share)).then_some(GoalFault::Share);
-            let within = (within == Span::ZERO).then_some(GoalFault::Within);
+            let share = (!(0.5..=0.999).contains(&share)).then_some(GoalFault::Ratio);
+            let within = (within == TimeSpan::ZERO).then_some(GoalFault::Within);
             unknown(level).or(share).or(within)
         }
     }
@@ -178,7 +178,7 @@ impl Controller {
     pub(super) fn prefers<'w>(
         &mut self,
         candidates: &'w [(LevelId, Grant)],
-        age: impl Fn(Ticket) -> Span,
+        age: impl Fn(Ticket) -> TimeSpan,
     ) -> Option<&'w (LevelId, Grant)> {
         match self {
             Self::None => None,

@@ -39,7 +39,7 @@ mod tests;
 
 use alloc::vec::Vec;
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 pub use goal::{Goal, GoalFault, Standing, Verdict};
 pub use table::{Occupant, Ticket};
@@ -218,7 +218,7 @@ impl Levels {
     }
 
     /// Takes back a slot that a running request has used for `used`.
-    pub fn release(&mut self, now: Time, ticket: Ticket, used: Span) {
+    pub fn release(&mut self, now: Time, ticket: Ticket, used: TimeSpan) {
         let level = self.table.narrow(ticket);
         if let Admission::Slots(free) = &mut self.admission {
             *free += 1;
@@ -229,7 +229,7 @@ impl Levels {
 
     /// Notes that one thread of a running request hands over a slot to another after it has used it
     /// for `used`.
-    pub fn hand_over(&mut self, now: Time, ticket: Ticket, used: Span) {
+    pub fn hand_over(&mut self, now: Time, ticket: Ticket, used: TimeSpan) {
         let level = self.table.level(ticket);
         let more = self.stride.settle(level, used) + self.stride.charge(level);
         self.shares.used(now, level, more);

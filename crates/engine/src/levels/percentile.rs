@@ -19,7 +19,7 @@
 
 use alloc::collections::VecDeque;
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use super::goal::{Standing, Verdict};
 use super::table::{Occupant, Table, Ticket};
@@ -30,13 +30,13 @@ const GAIN: f64 = 0.05;
 /// The number of blocks in which answers are counted; the oldest is forgotten.
 const BLOCKS: usize = 4;
 /// The length of a block.
-const BLOCK: Span = Span::from_millis(250);
+const BLOCK: TimeSpan = TimeSpan::from_millis(250);
 /// The minimum number of answers for a verdict. If a second has fewer, the last ones up to this
 /// number count.
 const LEAST: u32 = 20;
 /// The age beyond which an answer does not count. With fewer than four answers a second there is no
 /// verdict.
-const STALE: Span = Span::from_secs(5);
+const STALE: TimeSpan = TimeSpan::from_secs(5);
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Block {
@@ -49,7 +49,7 @@ struct Block {
 pub(super) struct Percentile {
     level: LevelId,
     share: f64,
-    within: Span,
+    within: TimeSpan,
     /// The allowance in seconds.
     allowance: f64,
     blocks: [Block; BLOCKS],
@@ -58,7 +58,7 @@ pub(super) struct Percentile {
 }
 
 impl Percentile {
-    pub(super) fn new(level: LevelId, share: f64, within: Span) -> Self {
+    pub(super) fn new(level: LevelId, share: f64, within: TimeSpan) -> Self {
         let (blocks, latest) =
             ([Block::default(); BLOCKS], VecDeque::with_capacity(LEAST as usize));
         Self { level, share, within, allowance: 0.0, blocks, latest }
@@ -67,7 +67,7 @@ impl Percentile {
     pub(super) fn prefers<'w>(
         &self,
         candidates: &'w [(LevelId, Grant)],
-        age: impl Fn(Ticket) -> Span,
+        age: impl Fn(Ticket) -> TimeSpan,
     ) -> Option<&'w (LevelId, Grant)> {
         let due = |candidate: &&(LevelId, Grant)| {
             candidate.0 == self.level && age(candidate.1.ticket()).as_secs_f64() >= self.allowance

@@ -15,7 +15,7 @@
 //! target), by at most [`STEP`], between 1/[`MOST`] and [`MOST`]. The weight does not change while
 //! levels hardly ever compete: it would have no effect then, and would run to its bound.
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use super::goal::{Standing, Verdict};
 use super::table::{Occupant, Ticket};
@@ -27,9 +27,9 @@ const WINDOW: u32 = 100;
 const EACH: u32 = 10;
 /// The time after which a correction is made with fewer requests, if there are [`EACH`] of each
 /// level.
-const PATIENCE: Span = Span::from_millis(500);
+const PATIENCE: TimeSpan = TimeSpan::from_millis(500);
 /// The age beyond which a measurement says nothing about the present.
-const STALE: Span = Span::from_secs(30);
+const STALE: TimeSpan = TimeSpan::from_secs(30);
 /// The minimum share of slots in a window for which levels competed.
 const CONTESTED: f64 = 0.05;
 const STEP: f64 = 1.5;
@@ -87,7 +87,7 @@ impl Ratio {
     pub(super) fn prefers<'w>(
         &mut self,
         candidates: &'w [(LevelId, Grant)],
-        age: impl Fn(Ticket) -> Span,
+        age: impl Fn(Ticket) -> TimeSpan,
     ) -> Option<&'w (LevelId, Grant)> {
         self.contests += 1;
         let weight = |level| if level == self.fast { self.weight } else { 1.0 };

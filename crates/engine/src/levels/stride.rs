@@ -13,7 +13,7 @@
 
 use alloc::vec::Vec;
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use super::LevelId;
 
@@ -62,7 +62,7 @@ impl Stride {
 
     /// Settles a slot that a level has given back. Returns the seconds that it used beyond the
     /// expected time; negative if it used less.
-    pub(super) fn settle(&mut self, level: LevelId, used: Span) -> f64 {
+    pub(super) fn settle(&mut self, level: LevelId, used: TimeSpan) -> f64 {
         let account = &mut self.accounts[level.0];
         let more = used.as_secs_f64() - account.expected;
         account.pass += more / account.weight;

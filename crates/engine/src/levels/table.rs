@@ -3,7 +3,7 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use super::{Grant, Level, LevelId};
 
@@ -24,9 +24,9 @@ pub struct Occupant {
     /// The request's level.
     pub level: LevelId,
     /// The time from its arrival to its beginning.
-    pub waited: Span,
+    pub waited: TimeSpan,
     /// The time from its arrival to its end.
-    pub response: Span,
+    pub response: TimeSpan,
 }
 
 #[derive(Debug)]
@@ -150,12 +150,12 @@ impl Table {
         self.levels[level.0].waiting.front().copied()
     }
 
-    pub(super) fn age(&self, now: Time, ticket: Ticket) -> Span {
+    pub(super) fn age(&self, now: Time, ticket: Ticket) -> TimeSpan {
         now.since(self.entries[ticket.0 as usize].arrived)
     }
 
     /// Returns the number of requests of a level that wait to begin and are older than `age`.
-    pub(super) fn overdue(&self, now: Time, level: LevelId, age: Span) -> u32 {
+    pub(super) fn overdue(&self, now: Time, level: LevelId, age: TimeSpan) -> u32 {
         let waiting = &self.levels[level.0].waiting;
         waiting.partition_point(|ticket| self.age(now, *ticket) > age) as u32
     }

@@ -7,7 +7,7 @@ use super::*;
 
 const HIGH: LevelId = LevelId(0);
 const LOW: LevelId = LevelId(1);
-const MS: Span = Span::from_millis(1);
+const MS: TimeSpan = TimeSpan::from_millis(1);
 
 fn at(milliseconds: u64) -> Time {
     Time::ZERO + MS * milliseconds
@@ -76,7 +76,7 @@ fn a_clock_that_sees_no_time_pass_does_not_lead_a_ratio_astray() {
             pool.arrive(at(1), level).unwrap();
         }
         while let Some(grant) = pool.grant(at(1)) {
-            pool.release(at(1), grant.ticket(), Span::ZERO);
+            pool.release(at(1), grant.ticket(), TimeSpan::ZERO);
             pool.end(at(1), grant.ticket());
         }
     }
@@ -156,7 +156,7 @@ fn a_slot_that_is_handed_over_counts_for_its_level() {
     let low = pool.arrive(at(0), LOW).unwrap();
     while pool.grant(at(0)).is_some() {}
     pool.hand_over(at(100), high, MS * 100);
-    pool.release(at(100), high, Span::ZERO);
+    pool.release(at(100), high, TimeSpan::ZERO);
     pool.end(at(100), high);
     pool.release(at(100), low, MS * 100);
     pool.end(at(100), low);

@@ -4,7 +4,7 @@
 //! slots are in use, and an answer slower than `too_slow` counts as a drop. So it learns nothing
 //! until a request has already waited that long inside the application. It is here for comparison.
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use super::LimitSettings;
 use super::{Completion, Ended, Limit, Load, Range};
@@ -14,7 +14,7 @@ use super::{Completion, Ended, Limit, Load, Range};
 pub struct Aimd {
     range: Range,
     slots: u32,
-    too_slow: Span,
+    too_slow: TimeSpan,
     backoff: f64,
 }
 

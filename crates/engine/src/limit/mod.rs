@@ -19,7 +19,7 @@ mod vegas;
 use alloc::boxed::Box;
 use core::fmt::Debug;
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 pub use aimd::Aimd;
 pub use fixed::Fixed;
@@ -81,7 +81,7 @@ pub struct Ended {
     /// The request's class.
     pub class: ClassId,
     /// How long the request held its slot.
-    pub took: Span,
+    pub took: TimeSpan,
     /// The kind of measurement that this is.
     pub completion: Completion,
 }

@@ -4,7 +4,7 @@
 //! ends with the first answer after its time has passed, if it has at least ten. Our difference: no
 //! answer is excluded for being quick, because our clock is not that of a virtual machine.
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use super::{Completion, Ended, Load};
 
@@ -14,10 +14,10 @@ const LEAST: u32 = 10;
 /// The state of the present round.
 #[derive(Debug)]
 pub(super) struct Rounds {
-    length: Span,
+    length: TimeSpan,
     began: Option<Time>,
     answers: u32,
-    took: Span,
+    took: TimeSpan,
     most_running: u32,
     dropped: bool,
 }
@@ -35,8 +35,15 @@ pub(super) struct Round {
 
 impl Rounds {
     /// Creates rounds of this length.
-    pub(super) const fn new(length: Span) -> Self {
-        Self { length, began: None, answers: 0, took: Span::ZERO, most_running: 0, dropped: false }
+    pub(super) const fn new(length: TimeSpan) -> Self {
+        Self {
+            length,
+            began: None,
+            answers: 0,
+            took: TimeSpan::ZERO,
+            most_running: 0,
+            dropped: false,
+        }
     }
 
     /// Counts a request that has ended. Returns the round if this completes it.
@@ -76,16 +83,20 @@ mod tests {
     const LOAD: Load = Load { running: 3, is_full: true };
 
     fn answer(took: u64) -> Ended {
-        Ended { class: ClassId(0), took: Span::from_millis(took), completion: Completion::Answered }
+        Ended {
+            class: ClassId(0),
+            took: TimeSpan::from_millis(took),
+            completion: Completion::Answered,
+        }
     }
 
     fn at(millis: u64) -> Time {
-        Time::ZERO + Span::from_millis(millis)
+        Time::ZERO + TimeSpan::from_millis(millis)
     }
 
     #[test]
     fn a_round_is_over_when_it_has_its_time_and_ten_answers() {
-        let mut rounds = Rounds::new(Span::from_secs(1));
+        let mut rounds = Rounds::new(TimeSpan::from_secs(1));
         for i in 0..9 {
             assert_eq!(rounds.ended(at(i * 200), LOAD, answer(100)), None, "{i}");
         }
@@ -97,7 +108,7 @@ mod tests {
 
     #[test]
     fn who_left_is_no_answer_and_who_was_too_late_is_a_drop() {
-        let mut rounds = Rounds::new(Span::from_millis(1));
+        let mut rounds = Rounds::new(TimeSpan::from_millis(1));
         let void = Ended { completion: Completion::Void, ..answer(9_000) };
         for _ in 0..20 {
             assert_eq!(rounds.ended(at(500), LOAD, void), None);

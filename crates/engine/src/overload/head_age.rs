@@ -10,21 +10,21 @@
 //! of served requests would not do: under newest first these are always the young ones, and the
 //! detector would go blind when it is needed.
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use crate::parameters::{Decides, Settings};
 
 /// The detector by the age of the head of one line.
 #[derive(Debug)]
 pub struct HeadAge {
-    patience: Span,
+    patience: TimeSpan,
     overloaded: bool,
     /// The time since which the head has been younger than T/2, while there is overload.
     calm_since: Option<Time>,
 }
 
-const LEAST: Span = Span::from_millis(20);
-const LEAST_INTERVAL: Span = Span::from_millis(100);
+const LEAST: TimeSpan = TimeSpan::from_millis(20);
+const LEAST_INTERVAL: TimeSpan = TimeSpan::from_millis(100);
 
 impl HeadAge {
     /// Creates the detector from the parameter `patience`: the median patience of clients.
@@ -34,7 +34,7 @@ impl HeadAge {
 
     /// Observes that the oldest request has waited for `head` (`None` if no request waits) and that
     /// requests take `mean_service`. Returns whether there is overload.
-    pub fn observe(&mut self, now: Time, head: Option<Span>, mean_service: Span) -> bool {
+    pub fn observe(&mut self, now: Time, head: Option<TimeSpan>, mean_service: TimeSpan) -> bool {
         let threshold = (mean_service * 8).clamp_to(LEAST, self.patience / 10);
         match head {
             None => self.leave(),
@@ -48,7 +48,7 @@ impl HeadAge {
         self.overloaded
     }
 
-    fn calm(&mut self, now: Time, mean_service: Span) {
+    fn calm(&mut self, now: Time, mean_service: TimeSpan) {
         let since = *self.calm_since.get_or_insert(now);
         if now.since(since) >= LEAST_INTERVAL.max(mean_service * 20) {
             self.leave();
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
     use crate::catalog;
 
-    const SERVICE: Span = Span::from_millis(100);
+    const SERVICE: TimeSpan = TimeSpan::from_millis(100);
 
     fn detector() -> HeadAge {
         let policy = catalog::find("session-first").expect("session-first is in the catalogue");
@@ -79,11 +79,11 @@ mod tests {
     }
 
     fn at(seconds: f64) -> Time {
-        Time::ZERO + Span::from_secs_f64(seconds)
+        Time::ZERO + TimeSpan::from_secs_f64(seconds)
     }
 
-    fn age(milliseconds: u64) -> Span {
-        Span::from_millis(milliseconds)
+    fn age(milliseconds: u64) -> TimeSpan {
+        TimeSpan::from_millis(milliseconds)
     }
 
     #[test]
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn a_tenth_of_patience_is_overload_however_slow_the_service() {
         let mut detector = detector();
-        assert!(detector.observe(at(1.0), Some(age(2001)), Span::from_secs(5)));
+        assert!(detector.observe(at(1.0), Some(age(2001)), TimeSpan::from_secs(5)));
     }
 
     #[test]

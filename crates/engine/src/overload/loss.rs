@@ -4,15 +4,15 @@
 //! for the scheduler it comes late: nothing is lost before the queue is full, and by that time the
 //! head is as old as a full queue takes to serve.
 
-use bywash_units::{Share, Span, Time};
+use bywash_units::{Ratio, Time, TimeSpan};
 
 use crate::parameters::{Decides, Settings};
 
 /// The loss in consecutive intervals.
 #[derive(Debug)]
 pub struct Loss {
-    upper: Share,
-    interval: Span,
+    upper: Ratio,
+    interval: TimeSpan,
     since: Time,
     arrived: u32,
     lost: u32,
@@ -72,9 +72,9 @@ mod tests {
         let given = [("loss", "0.05"), ("interval", "1s")];
         let mut loss = Loss::new(&policy.settings(given).unwrap());
         let mut second = |number: u64, lost: u32| {
-            let now = Time::ZERO + Span::from_secs(number);
+            let now = Time::ZERO + TimeSpan::from_secs(number);
             (0..100).for_each(|i| loss.arrived(now, i < lost));
-            loss.look(now + Span::from_millis(999))
+            loss.look(now + TimeSpan::from_millis(999))
         };
         assert_eq!(
             [second(1, 4), second(2, 6), second(3, 2), second(4, 1), second(5, 0)],

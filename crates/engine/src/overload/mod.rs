@@ -5,7 +5,7 @@ mod loss;
 mod sojourn;
 mod thresholds;
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 pub use head_age::HeadAge;
 pub use loss::Loss;
@@ -30,7 +30,7 @@ pub enum Detector {
     /// The age of the oldest waiting request.
     HeadAge([HeadAge; GROUPS]),
     /// The shortest wait of the requests that got a slot.
-    Sojourn([Sojourn; GROUPS], Span),
+    Sojourn([Sojourn; GROUPS], TimeSpan),
     /// The share of arrivals that was lost.
     Loss(Loss),
     /// The CPU's utilisation, or the pressure on it.
@@ -55,8 +55,8 @@ impl Detector {
         &mut self,
         now: Time,
         group: usize,
-        head: Option<Span>,
-        mean_service: Span,
+        head: Option<TimeSpan>,
+        mean_service: TimeSpan,
     ) -> bool {
         match self {
             Self::HeadAge(heads) => heads[group].observe(now, head, mean_service),
@@ -75,7 +75,7 @@ impl Detector {
     }
 
     /// Notes that a request of `group` got a slot after it had waited for `sojourn`.
-    pub fn left(&mut self, group: usize, sojourn: Span) {
+    pub fn left(&mut self, group: usize, sojourn: TimeSpan) {
         if let Self::Sojourn(sojourns, _) = self {
             sojourns[group].left(sojourn);
         }
@@ -92,7 +92,7 @@ impl Detector {
 
     /// Returns the measurement that the detector needs, and the time to average it over; `None` if
     /// it needs none.
-    pub const fn meter(&self) -> Option<(Meter, Span)> {
+    pub const fn meter(&self) -> Option<(Meter, TimeSpan)> {
         match self {
             Self::Thresholds(thresholds) => Some(thresholds.meter()),
             Self::HeadAge(_) | Self::Sojourn(..) | Self::Loss(_) => None,

@@ -6,30 +6,30 @@
 //! under newest first the detector sees only young requests and goes blind. That is why it is here
 //! for comparison and the age of the head is the default.
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 /// The shortest wait in the present interval, and the verdict of the last one.
 #[derive(Clone, Copy, Debug)]
 pub struct Sojourn {
     since: Time,
-    least: Option<Span>,
+    least: Option<TimeSpan>,
     overloaded: bool,
 }
 
-const LEAST_INTERVAL: Span = Span::from_millis(100);
-const LEAST: Span = Span::from_millis(20);
+const LEAST_INTERVAL: TimeSpan = TimeSpan::from_millis(100);
+const LEAST: TimeSpan = TimeSpan::from_millis(20);
 
 impl Sojourn {
     /// The detector before any request has waited.
     pub const CALM: Self = Self { since: Time::ZERO, least: None, overloaded: false };
 
     /// Notes that a request got a slot after it had waited for `sojourn`.
-    pub fn left(&mut self, sojourn: Span) {
+    pub fn left(&mut self, sojourn: TimeSpan) {
         self.least = Some(self.least.map_or(sojourn, |least| least.min(sojourn)));
     }
 
     /// Returns whether there is overload. `patience` is the clients' median patience.
-    pub fn look(&mut self, now: Time, mean_service: Span, patience: Span) -> bool {
+    pub fn look(&mut self, now: Time, mean_service: TimeSpan, patience: TimeSpan) -> bool {
         if now.since(self.since) >= LEAST_INTERVAL.max(mean_service * 20) {
             let target = (mean_service * 8).clamp_to(LEAST, patience / 10);
             self.overloaded = self.least.is_some_and(|least| least > target);
@@ -48,21 +48,21 @@ impl Sojourn {
 mod tests {
     use super::*;
 
-    const SERVICE: Span = Span::from_millis(100);
-    const PATIENCE: Span = Span::from_secs(20);
+    const SERVICE: TimeSpan = TimeSpan::from_millis(100);
+    const PATIENCE: TimeSpan = TimeSpan::from_secs(20);
 
     fn at(milliseconds: u64) -> Time {
-        Time::ZERO + Span::from_millis(milliseconds)
+        Time::ZERO + TimeSpan::from_millis(milliseconds)
     }
 
     #[test]
     fn one_short_wait_in_an_interval_is_enough_for_calm() {
         let mut sojourn = Sojourn::CALM;
         sojourn.look(at(0), SERVICE, PATIENCE);
-        sojourn.left(Span::from_millis(900));
+        sojourn.left(TimeSpan::from_millis(900));
         assert!(sojourn.look(at(2000), SERVICE, PATIENCE), "8 services are the target");
-        sojourn.left(Span::from_millis(900));
-        sojourn.left(Span::from_millis(100));
+        sojourn.left(TimeSpan::from_millis(900));
+        sojourn.left(TimeSpan::from_millis(100));
         assert!(!sojourn.look(at(4000), SERVICE, PATIENCE));
     }
 }

@@ -7,7 +7,7 @@
 //! the head of the queue. The same thresholds work for pressure (PSI: the share of time in which at
 //! least one task waited for the CPU), which distinguishes a busy machine from an overloaded one.
 
-use bywash_units::{Share, Span};
+use bywash_units::{Ratio, TimeSpan};
 
 use crate::event::Meter;
 use crate::parameters::{Decides, Settings};
@@ -16,9 +16,9 @@ use crate::parameters::{Decides, Settings};
 #[derive(Debug)]
 pub struct Thresholds {
     meter: Meter,
-    upper: Share,
-    lower: Share,
-    interval: Span,
+    upper: Ratio,
+    lower: Ratio,
+    interval: TimeSpan,
     overloaded: bool,
 }
 
@@ -33,15 +33,15 @@ impl Thresholds {
     /// threshold is half of the upper one.
     pub fn pressure(settings: &Settings<impl Decides>) -> Self {
         let upper = settings.share("pressure");
-        Self::new(Meter::Pressure, upper, Share::new(upper.get() / 2.0), settings.span("interval"))
+        Self::new(Meter::Pressure, upper, Ratio::new(upper.get() / 2.0), settings.span("interval"))
     }
 
-    const fn new(meter: Meter, upper: Share, lower: Share, interval: Span) -> Self {
+    const fn new(meter: Meter, upper: Ratio, lower: Ratio, interval: TimeSpan) -> Self {
         Self { meter, upper, lower, interval, overloaded: false }
     }
 
     /// Handles a measurement over one interval.
-    pub fn read(&mut self, share: Share) {
+    pub fn read(&mut self, share: Ratio) {
         if share > self.upper {
             self.overloaded = true;
         } else if share < self.lower {
@@ -55,7 +55,7 @@ impl Thresholds {
     }
 
     /// Returns the measurement that is needed, and the time to average it over.
-    pub const fn meter(&self) -> (Meter, Span) {
+    pub const fn meter(&self) -> (Meter, TimeSpan) {
         (self.meter, self.interval)
     }
 }
@@ -71,7 +71,7 @@ mod tests {
         let mut cpu =
             Thresholds::cpu(&policy.settings([("upper", "0.9"), ("lower", "0.5")]).unwrap());
         let states = [0.7, 0.95, 0.7, 0.5, 0.4, 0.7].map(|share| {
-            cpu.read(Share::new(share));
+            cpu.read(Ratio::new(share));
             cpu.overloaded()
         });
         assert_eq!(states, [false, true, true, true, false, false]);

@@ -10,7 +10,7 @@
 
 use alloc::vec::Vec;
 
-use bywash_units::{Span, Utility};
+use bywash_units::{TimeSpan, Utility};
 
 use super::SchedulerSettings;
 use super::{Push, QueueView, Scheduler, Waiting, pressure};
@@ -109,7 +109,7 @@ impl Scheduler for ByClass {
         }
     }
 
-    fn pressure(&self, view: &QueueView<'_>, waiting: &Waiting, _: Span) -> f64 {
+    fn pressure(&self, view: &QueueView<'_>, waiting: &Waiting, _: TimeSpan) -> f64 {
         let index = waiting.class.index();
         pressure(view.length_of(index) as usize, self.queues[index].places as usize)
     }
@@ -120,7 +120,7 @@ impl Scheduler for ByClass {
         }
     }
 
-    fn meter(&self) -> Option<(Meter, Span)> {
+    fn meter(&self) -> Option<(Meter, TimeSpan)> {
         self.cpu.as_ref().map(Thresholds::meter)
     }
 

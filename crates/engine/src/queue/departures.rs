@@ -15,12 +15,12 @@
 //! within the first moment. The threshold cannot be higher: under newest first a full queue evicts
 //! its oldest requests while they are young.
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 /// The time waited and the departures seen, with fading memory.
 #[derive(Debug)]
 pub(super) struct Departures {
-    patience: Span,
+    patience: TimeSpan,
     /// The total time waited, in seconds.
     waited: f64,
     gone: f64,
@@ -37,13 +37,13 @@ const MEMORY: f64 = 200.0;
 
 impl Departures {
     /// Creates the estimate without observations; `patience` is the clients' median patience.
-    pub(super) const fn new(patience: Span) -> Self {
+    pub(super) const fn new(patience: TimeSpan) -> Self {
         Self { patience, waited: 0.0, gone: 0.0, full: None }
     }
 
     /// Notes that a client's wait ended after `age`. `gone`: the client has left; otherwise the
     /// wait ended for another reason, and the client was still there as far as could be seen.
-    pub(super) fn waited(&mut self, age: Span, gone: bool) {
+    pub(super) fn waited(&mut self, age: TimeSpan, gone: bool) {
         let short = self.patience / LONG;
         if age < short {
             return;
@@ -68,7 +68,7 @@ impl Departures {
 
     /// Returns whether a client that has waited for `age` has probably left, while others want the
     /// time.
-    pub(super) fn presume_gone(&self, now: Time, age: Span) -> bool {
+    pub(super) fn presume_gone(&self, now: Time, age: TimeSpan) -> bool {
         let most = self.patience / 2;
         let pressed = self.full.is_some_and(|full| now.since(full) <= most);
         age > most && pressed && self.are_hidden()
@@ -79,18 +79,18 @@ impl Departures {
 mod tests {
     use super::*;
 
-    const PATIENCE: Span = Span::from_secs(20);
-    const OLD: Span = Span::from_secs(11);
+    const PATIENCE: TimeSpan = TimeSpan::from_secs(20);
+    const OLD: TimeSpan = TimeSpan::from_secs(11);
 
     fn at(seconds: u64) -> Time {
-        Time::ZERO + Span::from_secs(seconds)
+        Time::ZERO + TimeSpan::from_secs(seconds)
     }
 
     fn seen(every: Option<u32>) -> Departures {
         let mut departures = Departures::new(PATIENCE);
         for number in 0..1000 {
             let gone = every.is_some_and(|every| number % every == 0);
-            departures.waited(Span::from_secs(10), gone);
+            departures.waited(TimeSpan::from_secs(10), gone);
         }
         departures.was_full(at(100));
         departures
@@ -100,7 +100,7 @@ mod tests {
     fn where_nobody_is_seen_to_leave_the_old_are_presumed_gone() {
         let departures = seen(None);
         assert!(departures.presume_gone(at(101), OLD));
-        assert!(!departures.presume_gone(at(101), Span::from_secs(9)), "not old enough");
+        assert!(!departures.presume_gone(at(101), TimeSpan::from_secs(9)), "not old enough");
         assert!(!departures.presume_gone(at(111), OLD), "nobody wanted the time of late");
     }
 
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn short_waits_that_nobody_leaves_say_nothing() {
         let mut departures = Departures::new(PATIENCE);
-        (0..100_000).for_each(|_| departures.waited(Span::from_millis(110), false));
+        (0..100_000).for_each(|_| departures.waited(TimeSpan::from_millis(110), false));
         departures.was_full(at(100));
         assert!(!departures.presume_gone(at(101), OLD));
     }

@@ -1,16 +1,16 @@
 //! A floor: a share of the dispatches goes to requests that would otherwise starve.
 
-use bywash_units::Share;
+use bywash_units::Ratio;
 
 /// Earns `share` of a floor dispatch with every dispatch, and reports when one is due.
 #[derive(Debug)]
 pub(crate) struct Floor {
-    share: Share,
+    share: Ratio,
     earned: f64,
 }
 
 impl Floor {
-    pub(crate) const fn new(share: Share) -> Self {
+    pub(crate) const fn new(share: Ratio) -> Self {
         Self { share, earned: 0.0 }
     }
 

@@ -102,7 +102,7 @@ struct Past {
     /// The number of stops, each less than [`KEPT`] seconds after the one before.
     stops: u8,
     refusals: u8,
-    /// The number of refusals in the last second that had one.
+    /// The number of refusals counted in the second `refused`, at most [`AT_ONCE`].
     refusals_at_once: u8,
     /// The time at which the balance last changed.
     changed: u32,
@@ -287,7 +287,7 @@ fn seconds(now: Time) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use bywash_units::Span;
+    use bywash_units::TimeSpan;
 
     use super::*;
     use crate::request::AddressKey;
@@ -307,7 +307,7 @@ mod tests {
     }
 
     fn at(seconds: u64) -> Time {
-        Time::ZERO + Span::from_secs(seconds)
+        Time::ZERO + TimeSpan::from_secs(seconds)
     }
 
     #[test]

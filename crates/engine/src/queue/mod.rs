@@ -21,7 +21,7 @@ mod single;
 mod value_index;
 
 use alloc::boxed::Box;
-use bywash_units::{Share, Span, Time};
+use bywash_units::{Ratio, Time, TimeSpan};
 
 pub use by_class::ByClass;
 pub(crate) use floor::Floor;
@@ -112,7 +112,7 @@ pub struct QueueView<'a> {
     /// The present time.
     pub now: Time,
     /// The recent mean service time; zero while unknown.
-    pub mean_service: Span,
+    pub mean_service: TimeSpan,
     /// The learned worth of requests.
     pub values: &'a Values,
     pub(crate) requests: &'a Requests,
@@ -125,7 +125,7 @@ impl QueueView<'_> {
     }
 
     /// Returns how long a request has waited.
-    pub fn age(&self, id: RequestId) -> Span {
+    pub fn age(&self, id: RequestId) -> TimeSpan {
         self.now.since(self.waiting(id).since)
     }
 
@@ -161,7 +161,7 @@ impl QueueView<'_> {
 
     /// Returns whether the holder of a waiting request runs at least this share of the slots (two
     /// slots at the least) while requests of other holders wait.
-    pub(crate) fn exceeds_share(&self, id: RequestId, share: Share) -> bool {
+    pub(crate) fn exceeds_share(&self, id: RequestId, share: Ratio) -> bool {
         let Requests { holders, slots, .. } = self.requests;
         let holder = self.waiting(id).holder;
         let most = ((f64::from(*slots) * share.get()) as u32).max(2);
@@ -263,7 +263,7 @@ pub trait Scheduler: Send {
     /// Returns how near the queue is to losing requests like this one, from 0 to 1 and above:
     /// because places run out, or because requests have waited for a considerable part of the
     /// median patience or of `max_wait`. Returns 0 if the scheduler does not estimate it.
-    fn pressure(&self, view: &QueueView<'_>, waiting: &Waiting, max_wait: Span) -> f64 {
+    fn pressure(&self, view: &QueueView<'_>, waiting: &Waiting, max_wait: TimeSpan) -> f64 {
         let _ = (view, waiting, max_wait);
         0.0
     }
@@ -282,7 +282,7 @@ pub trait Scheduler: Send {
 
     /// Returns the measurement that the scheduler needs, and the time to average it over; `None` if
     /// it needs none.
-    fn meter(&self) -> Option<(Meter, Span)> {
+    fn meter(&self) -> Option<(Meter, TimeSpan)> {
         None
     }
 

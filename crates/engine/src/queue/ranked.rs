@@ -3,8 +3,9 @@
 //! A waiting request stands in a *cell*. The policy decides how cells rank ([`Ranking`]);
 //! everything else is here. If the queue is full, the *worst* waiting request is evicted, not the
 //! arriving one. Within a cell the oldest request goes first. While there is overload among the
-//! requests of its group (its standing, with minor first requests apart), the newest goes first, because clients that have waited long are about
-//! to leave or have left unseen. The worst request is the one at the other end.
+//! requests of its group (its standing, with minor first requests apart), the newest goes first,
+//! because clients that have waited long are about to leave or have left unseen. The worst request
+//! is the one at the other end.
 //!
 //! Where departures are hidden, a client that has waited long is presumed to have left
 //! ([`Departures`]).
@@ -35,7 +36,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use bywash_units::{Share, Span, Time};
+use bywash_units::{Ratio, Time, TimeSpan};
 
 use super::SchedulerSettings;
 use super::behind::{Behind, Group};
@@ -70,9 +71,9 @@ pub(super) struct Ranked<R> {
     departures: Departures,
     capacity: usize,
     /// The median patience of clients.
-    patience: Span,
+    patience: TimeSpan,
     principal_cap: u32,
-    running_share: Share,
+    running_share: Ratio,
     floor: Floor,
     retries: Retries,
     /// Whether the cells are those for an attack of slow clients.
@@ -376,7 +377,7 @@ impl<R: Ranking> Ranked<R> {
 impl<R: Ranking> Scheduler for Ranked<R> {
     fn started_at_once(&mut self, view: &QueueView<'_>, id: RequestId) {
         self.detector.arrived(view.now, false);
-        self.detector.left(self.ranking.group(view.waiting(id)), Span::ZERO);
+        self.detector.left(self.ranking.group(view.waiting(id)), TimeSpan::ZERO);
     }
 
     fn push(&mut self, view: &QueueView<'_>, id: RequestId) -> Push {
@@ -434,7 +435,7 @@ impl<R: Ranking> Scheduler for Ranked<R> {
         self.detector.read(reading);
     }
 
-    fn meter(&self) -> Option<(Meter, Span)> {
+    fn meter(&self) -> Option<(Meter, TimeSpan)> {
         self.detector.meter()
     }
 
@@ -442,10 +443,10 @@ impl<R: Ranking> Scheduler for Ranked<R> {
     /// at least as much and does not wait because of its client. New sessions do not count for
     /// proven ones, and first requests of minor classes do not count for others: they wait for long
     /// wherever requests of sessions or pages come first.
-    fn pressure(&self, view: &QueueView<'_>, waiting: &Waiting, max_wait: Span) -> f64 {
+    fn pressure(&self, view: &QueueView<'_>, waiting: &Waiting, max_wait: TimeSpan) -> f64 {
         let groups = 0..=self.ranking.group(waiting);
         let heads = groups.filter_map(|group| self.groups.front(group));
-        let oldest = heads.map(|id| view.age(id)).max().unwrap_or(Span::ZERO);
+        let oldest = heads.map(|id| view.age(id)).max().unwrap_or(TimeSpan::ZERO);
         let long = self.patience.min(max_wait) / LONG_WAIT;
         let by_time = oldest.as_secs_f64() / long.as_secs_f64().max(1e-9);
         by_time.max(pressure(self.cells.total(), self.capacity))

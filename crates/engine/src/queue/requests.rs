@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use bywash_units::{Share, Time};
+use bywash_units::{Ratio, Time};
 
 use super::{Holder, Holders, Waiting};
 use crate::lists::Lists;
@@ -28,7 +28,7 @@ struct Entry {
 }
 
 /// The share of the slots that requests of new sessions with incomplete bodies may hold.
-const UNFINISHED: Share = Share::new(0.5);
+const UNFINISHED: Ratio = Ratio::new(0.5);
 
 /// Counts of requests of new sessions whose bodies have not been received completely.
 #[derive(Debug, Default)]
@@ -242,7 +242,7 @@ impl Requests {
 
     /// Sets how many requests may run at once. Unfinished ones may hold half of the slots, or
     /// `slow_share` if that is more, but at least one.
-    pub(crate) fn has_slots(&mut self, slots: u32, slow_share: Share) {
+    pub(crate) fn has_slots(&mut self, slots: u32, slow_share: Ratio) {
         self.slots = slots;
         let share = slow_share.get().max(UNFINISHED.get());
         self.unfinished.most = ((f64::from(slots) * share) as u32).max(1);

@@ -2,7 +2,7 @@
 //!
 //! Source: paper 1, «Single Queue: FIFO order. Capacity: 100», and its LIFO variant [paper 1.1].
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use super::{Push, QueueView, Scheduler, SchedulerSettings, Waiting, pressure};
 use crate::reason::Reason;
@@ -35,7 +35,7 @@ impl Scheduler for Single {
         next.map(|id| (id, Reason::Best))
     }
 
-    fn pressure(&self, view: &QueueView<'_>, _: &Waiting, _: Span) -> f64 {
+    fn pressure(&self, view: &QueueView<'_>, _: &Waiting, _: TimeSpan) -> f64 {
         pressure(view.length(), self.capacity)
     }
 

@@ -12,15 +12,15 @@
 //! The driver spreads the answer by half in both directions, because clients that were refused
 //! together must not retry together.
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 /// The shortest and the longest time after which a refused client may retry.
-const RANGE: (Span, Span) = (Span::from_secs(1), Span::from_secs(32));
+const RANGE: (TimeSpan, TimeSpan) = (TimeSpan::from_secs(1), TimeSpan::from_secs(32));
 
 /// The refusals and services of the present pause.
 #[derive(Clone, Copy, Debug)]
 pub struct RetryAfter {
-    pressure: Span,
+    pressure: TimeSpan,
     since: Time,
     refused: u32,
     served: u32,
@@ -38,7 +38,7 @@ impl RetryAfter {
 
     /// Counts a refused request and returns the time after which its client may retry. `drain` is
     /// the time until the queue is served. `is_load`: the request is refused because of overload.
-    pub fn refused(&mut self, now: Time, drain: Span, is_load: bool) -> Span {
+    pub fn refused(&mut self, now: Time, drain: TimeSpan, is_load: bool) -> TimeSpan {
         self.look(now);
         self.refused = self.refused.saturating_add(u32::from(is_load));
         drain.max(self.pressure).clamp_to(RANGE.0, RANGE.1)
@@ -57,8 +57,8 @@ impl RetryAfter {
             // The pressure falls by a second for every pause that has passed, with or without
             // events.
             let pauses = passed.as_nanos() / self.pressure.as_nanos().max(1);
-            let less = Span::from_secs(pauses.min(RANGE.1.as_nanos() / 1_000_000_000));
-            Span::from_nanos(self.pressure.as_nanos().saturating_sub(less.as_nanos()))
+            let less = TimeSpan::from_secs(pauses.min(RANGE.1.as_nanos() / 1_000_000_000));
+            TimeSpan::from_nanos(self.pressure.as_nanos().saturating_sub(less.as_nanos()))
                 .clamp_to(RANGE.0, RANGE.1)
         };
         (self.since, self.refused, self.served) = (now, 0, 0);
@@ -70,15 +70,15 @@ mod tests {
     use super::*;
 
     fn at(milliseconds: u64) -> Time {
-        Time::ZERO + Span::from_millis(milliseconds)
+        Time::ZERO + TimeSpan::from_millis(milliseconds)
     }
 
     /// Refuses `refused` and serves `served` requests in every second from `from` to `to`.
-    fn play(after: &mut RetryAfter, from: u64, to: u64, refused: u64, served: u64) -> Span {
-        let mut last = Span::ZERO;
+    fn play(after: &mut RetryAfter, from: u64, to: u64, refused: u64, served: u64) -> TimeSpan {
+        let mut last = TimeSpan::ZERO;
         for second in from..to {
             for i in 0..refused {
-                last = after.refused(at(second * 1000 + i), Span::ZERO, true);
+                last = after.refused(at(second * 1000 + i), TimeSpan::ZERO, true);
             }
             (0..served).for_each(|i| after.served(at(second * 1000 + 500 + i)));
         }
@@ -88,10 +88,10 @@ mod tests {
     #[test]
     fn it_doubles_while_more_are_refused_than_served_and_stops_at_32_seconds() {
         let mut after = RetryAfter::CALM;
-        assert_eq!(play(&mut after, 0, 1, 5, 2), Span::from_secs(1));
-        assert_eq!(play(&mut after, 1, 2, 5, 2), Span::from_secs(2));
-        assert_eq!(play(&mut after, 2, 4, 5, 2), Span::from_secs(4));
-        assert_eq!(play(&mut after, 4, 200, 5, 2), Span::from_secs(32));
+        assert_eq!(play(&mut after, 0, 1, 5, 2), TimeSpan::from_secs(1));
+        assert_eq!(play(&mut after, 1, 2, 5, 2), TimeSpan::from_secs(2));
+        assert_eq!(play(&mut after, 2, 4, 5, 2), TimeSpan::from_secs(4));
+        assert_eq!(play(&mut after, 4, 200, 5, 2), TimeSpan::from_secs(32));
     }
 
     #[test]
@@ -99,22 +99,22 @@ mod tests {
         let mut after = RetryAfter::CALM;
         play(&mut after, 0, 200, 5, 2);
         let calm = play(&mut after, 200, 300, 1, 9);
-        assert!((Span::from_secs(27)..=Span::from_secs(29)).contains(&calm), "{calm}");
-        assert_eq!(play(&mut after, 3000, 3001, 1, 9), Span::from_secs(1));
+        assert!((TimeSpan::from_secs(27)..=TimeSpan::from_secs(29)).contains(&calm), "{calm}");
+        assert_eq!(play(&mut after, 3000, 3001, 1, 9), TimeSpan::from_secs(1));
     }
 
     #[test]
     fn a_long_queue_asks_for_as_long_as_it_takes_to_drain() {
         let mut after = RetryAfter::CALM;
-        assert_eq!(after.refused(at(0), Span::from_secs(9), true), Span::from_secs(9));
-        assert_eq!(after.refused(at(0), Span::from_secs(900), true), Span::from_secs(32));
+        assert_eq!(after.refused(at(0), TimeSpan::from_secs(9), true), TimeSpan::from_secs(9));
+        assert_eq!(after.refused(at(0), TimeSpan::from_secs(900), true), TimeSpan::from_secs(32));
     }
 
     #[test]
     fn an_hour_in_which_nobody_came_is_calm() {
         let mut after = RetryAfter::CALM;
         play(&mut after, 0, 200, 5, 2);
-        assert_eq!(play(&mut after, 3800, 3801, 1, 0), Span::from_secs(1));
+        assert_eq!(play(&mut after, 3800, 3801, 1, 0), TimeSpan::from_secs(1));
     }
 
     #[test]
@@ -122,10 +122,10 @@ mod tests {
         let mut after = RetryAfter::CALM;
         for second in 0..100 {
             (0..50).for_each(|i| {
-                after.refused(at(second * 1000 + i), Span::ZERO, false);
+                after.refused(at(second * 1000 + i), TimeSpan::ZERO, false);
             });
             after.served(at(second * 1000 + 900));
         }
-        assert_eq!(after.refused(at(100_000), Span::ZERO, true), Span::from_secs(1));
+        assert_eq!(after.refused(at(100_000), TimeSpan::ZERO, true), TimeSpan::from_secs(1));
     }
 }

@@ -5,7 +5,7 @@
 //! forgets the oldest attempts first, so a flood can make it forget retries but cannot make it
 //! grow.
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 use hashbrown::HashMap;
 
 use alloc::vec::Vec;
@@ -21,7 +21,7 @@ pub struct Attempts {
     lost: Vec<Lost>,
     /// The attempts by time of loss, the oldest in front. Numbers are indices of `lost`.
     recency: Lists,
-    window: Span,
+    window: TimeSpan,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +36,7 @@ const MOST: usize = 8192;
 
 impl Attempts {
     /// Creates an empty table. Repetitions count for `window` after the loss.
-    pub fn new(window: Span) -> Self {
+    pub fn new(window: TimeSpan) -> Self {
         Self {
             indices: HashMap::with_capacity_and_hasher(MOST * SPARE, KeyHasher),
             lost: Vec::with_capacity(MOST),
@@ -46,7 +46,7 @@ impl Attempts {
     }
 
     /// Sets the time after a loss in which repetitions count.
-    pub const fn reconfigure(&mut self, window: Span) {
+    pub const fn reconfigure(&mut self, window: TimeSpan) {
         self.window = window;
     }
 
@@ -89,12 +89,12 @@ mod tests {
     use super::*;
 
     fn at(seconds: u64) -> Time {
-        Time::ZERO + Span::from_secs(seconds)
+        Time::ZERO + TimeSpan::from_secs(seconds)
     }
 
     #[test]
     fn the_same_within_the_window_is_a_repetition() {
-        let mut attempts = Attempts::new(Span::from_secs(20));
+        let mut attempts = Attempts::new(TimeSpan::from_secs(20));
         attempts.lost(at(1), AttemptKey(7));
         assert!(attempts.repeats(at(21), AttemptKey(7)));
         assert!(!attempts.repeats(at(22), AttemptKey(7)));
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_loss_that_is_lost_again_counts_from_then() {
-        let mut attempts = Attempts::new(Span::from_secs(20));
+        let mut attempts = Attempts::new(TimeSpan::from_secs(20));
         attempts.lost(at(1), AttemptKey(7));
         attempts.lost(at(15), AttemptKey(7));
         assert!(attempts.repeats(at(30), AttemptKey(7)));
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn of_too_many_losses_the_oldest_are_forgotten() {
-        let mut attempts = Attempts::new(Span::from_secs(3600));
+        let mut attempts = Attempts::new(TimeSpan::from_secs(3600));
         for key in 0..MOST as u64 + 100 {
             attempts.lost(at(key / 1000), AttemptKey(key));
         }

@@ -24,7 +24,7 @@ mod walk;
 
 use alloc::vec::Vec;
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 use hashbrown::HashMap;
 
 use crate::event::{AnswerKind, Service};
@@ -43,7 +43,7 @@ pub struct Remembered {
     /// same key as before.
     pub key: SessionKey,
     /// The time since the session was last served.
-    pub age: Span,
+    pub age: TimeSpan,
     /// The classes that the session was served, by their present indices.
     pub served: ClassSet,
 }
@@ -105,7 +105,7 @@ pub(crate) fn proving(classes: &[Class]) -> ClassSet {
 
 /// The offset of the table's clock, which allows for restored sessions that were served before the
 /// driver's clock started. The table counts time from this long before that start.
-const BEFORE: Span = Span::from_secs(100 * 365 * 86_400);
+const BEFORE: TimeSpan = TimeSpan::from_secs(100 * 365 * 86_400);
 
 /// The sessions that were served recently.
 #[derive(Debug)]
@@ -115,7 +115,7 @@ pub struct Sessions {
     /// The order of eviction. Numbers are indices of `known`.
     segments: Segments,
     capacity: usize,
-    ttl: Span,
+    ttl: TimeSpan,
     /// The classes that prove a session.
     proving: ClassSet,
     evictions: Evictions,
@@ -138,7 +138,7 @@ struct Session {
 impl Sessions {
     /// Creates a table for `capacity` sessions, each remembered for `ttl` after it was last served.
     /// A session that is served one of `proving` is proven.
-    pub fn new(capacity: u32, ttl: Span, proving: ClassSet) -> Self {
+    pub fn new(capacity: u32, ttl: TimeSpan, proving: ClassSet) -> Self {
         let capacity = capacity.max(1) as usize;
         Self {
             indices: HashMap::with_capacity_and_hasher(capacity * SPARE, KeyHasher),
@@ -285,7 +285,7 @@ impl Sessions {
 
     /// Sets the capacity to `capacity` sessions, each remembered for `ttl` and proven by one of
     /// `proving`. If there are too many sessions, some are evicted as in a full table.
-    pub fn resize(&mut self, now: Time, capacity: u32, ttl: Span, proving: ClassSet) {
+    pub fn resize(&mut self, now: Time, capacity: u32, ttl: TimeSpan, proving: ClassSet) {
         self.ttl = ttl;
         if capacity.max(1) as usize == self.capacity && proving == self.proving {
             return;

@@ -29,12 +29,12 @@ fn pay() -> Class {
 }
 
 fn at(seconds: u64) -> Time {
-    Time::ZERO + Span::from_secs(seconds)
+    Time::ZERO + TimeSpan::from_secs(seconds)
 }
 
 #[test]
 fn a_transaction_counts_only_on_a_path_that_was_walked() {
-    let mut sessions = Sessions::new(4, Span::from_secs(60), PROVING);
+    let mut sessions = Sessions::new(4, TimeSpan::from_secs(60), PROVING);
     let key = SessionKey(7);
     assert_eq!(sessions.standing(at(0), Some(key), ClassSet::NONE, &pay()), Standing::New);
     sessions.serves(at(0), key, ClassId(0));
@@ -46,7 +46,7 @@ fn a_transaction_counts_only_on_a_path_that_was_walked() {
 
 #[test]
 fn an_answer_that_is_not_a_success_of_its_class_proves_nothing_of_it() {
-    let mut sessions = Sessions::new(4, Span::from_secs(60), PROVING);
+    let mut sessions = Sessions::new(4, TimeSpan::from_secs(60), PROVING);
     let (key, failed) = (SessionKey(7), Service { succeeded: false, ..Service::content(LOGIN) });
     assert!(sessions.served(at(0), key, failed));
     assert_eq!(sessions.standing(at(0), Some(key), ClassSet::NONE, &pay()), Standing::InProgress);
@@ -60,7 +60,7 @@ fn an_answer_that_is_not_a_success_of_its_class_proves_nothing_of_it() {
 
 #[test]
 fn a_session_not_served_for_its_ttl_starts_again() {
-    let mut sessions = Sessions::new(4, Span::from_secs(60), PROVING);
+    let mut sessions = Sessions::new(4, TimeSpan::from_secs(60), PROVING);
     sessions.serves(at(0), SessionKey(7), LOGIN);
     assert_eq!(
         sessions.standing(at(61), Some(SessionKey(7)), ClassSet::NONE, &pay()),
@@ -75,7 +75,7 @@ fn a_session_not_served_for_its_ttl_starts_again() {
 
 #[test]
 fn a_session_with_a_new_name_keeps_what_it_has_proven_and_the_old_name_nothing() {
-    let mut sessions = Sessions::new(4, Span::from_secs(60), PROVING);
+    let mut sessions = Sessions::new(4, TimeSpan::from_secs(60), PROVING);
     let (old, new) = (SessionKey(7), SessionKey(8));
     sessions.serves(at(0), old, LOGIN);
     sessions.renamed(old, new);
@@ -89,7 +89,7 @@ fn a_session_with_a_new_name_keeps_what_it_has_proven_and_the_old_name_nothing()
 
 #[test]
 fn a_token_proves_what_the_table_does_not_know_and_needs_a_session() {
-    let mut sessions = Sessions::new(4, Span::from_secs(60), PROVING);
+    let mut sessions = Sessions::new(4, TimeSpan::from_secs(60), PROVING);
     let (key, login) = (Some(SessionKey(7)), ClassSet::NONE.with(LOGIN));
     let (home, pay) = (ClassSet::NONE.with(ClassId(0)), pay());
     assert_eq!(sessions.standing(at(0), key, login, &pay), Standing::Transaction);
@@ -106,7 +106,7 @@ fn a_token_proves_what_the_table_does_not_know_and_needs_a_session() {
 
 #[test]
 fn a_full_table_forgets_the_session_served_longest_ago() {
-    let mut sessions = Sessions::new(2, Span::from_secs(60), PROVING);
+    let mut sessions = Sessions::new(2, TimeSpan::from_secs(60), PROVING);
     sessions.serves(at(0), SessionKey(1), LOGIN);
     sessions.serves(at(1), SessionKey(2), LOGIN);
     sessions.serves(at(2), SessionKey(1), LOGIN);
@@ -145,7 +145,7 @@ fn keys(copied: &[Remembered]) -> Vec<u64> {
 fn a_session_that_stays_is_copied_once_whatever_happens_between_two_slices() {
     for most in 1..12 {
         for seed in 0..50 {
-            let mut sessions = Sessions::new(20, Span::from_secs(60), PROVING);
+            let mut sessions = Sessions::new(20, TimeSpan::from_secs(60), PROVING);
             (0..20).for_each(|key| sessions.serves(at(key % 3), SessionKey(key), LOGIN));
             let mut random = seed;
             let mut number = || {
@@ -168,10 +168,10 @@ fn a_session_that_stays_is_copied_once_whatever_happens_between_two_slices() {
 #[test]
 fn a_new_size_between_two_slices_has_the_copy_start_again() {
     for (capacity, first) in [(30, 0), (7, 5)] {
-        let mut sessions = Sessions::new(12, Span::from_secs(60), PROVING);
+        let mut sessions = Sessions::new(12, TimeSpan::from_secs(60), PROVING);
         (0..12).for_each(|key| sessions.serves(at(0), SessionKey(key), LOGIN));
         let copied = copy(&mut sessions, 5, |sessions| {
-            sessions.resize(at(0), capacity, Span::from_secs(60), PROVING);
+            sessions.resize(at(0), capacity, TimeSpan::from_secs(60), PROVING);
         });
         assert_eq!(keys(&copied), (first..12).collect::<Vec<_>>());
     }
@@ -179,7 +179,7 @@ fn a_new_size_between_two_slices_has_the_copy_start_again() {
 
 #[test]
 fn sessions_that_are_too_old_are_not_copied() {
-    let mut sessions = Sessions::new(4, Span::from_secs(3), PROVING);
+    let mut sessions = Sessions::new(4, TimeSpan::from_secs(3), PROVING);
     sessions.serves(at(1), SessionKey(1), LOGIN);
     sessions.serves(at(2), SessionKey(2), LOGIN);
     assert_eq!(keys(&copy(&mut sessions, 1, |_| ())), [2]);
@@ -196,7 +196,7 @@ fn a_redirection_begins_a_session_only_if_its_class_proves_something_and_not_mod
         (NotModified, LOGIN, false),
     ] {
         let service = Service { answer, ..Service::content(class) };
-        let mut sessions = Sessions::new(4, Span::from_secs(60), PROVING);
+        let mut sessions = Sessions::new(4, TimeSpan::from_secs(60), PROVING);
         assert_eq!(sessions.served(at(0), SessionKey(1), service), begins, "{service:?}");
         assert_eq!(sessions.len(), usize::from(begins), "{service:?}");
         // A session that a token or the table proves advances.
@@ -212,7 +212,7 @@ fn a_redirection_begins_a_session_only_if_its_class_proves_something_and_not_mod
 
 #[test]
 fn a_session_that_is_too_old_makes_room_before_any_other_and_is_not_evicted() {
-    let mut sessions = Sessions::new(3, Span::from_secs(60), PROVING);
+    let mut sessions = Sessions::new(3, TimeSpan::from_secs(60), PROVING);
     sessions.serves(at(0), SessionKey(1), LOGIN);
     sessions.serves(at(10), SessionKey(2), ClassId(0));
     sessions.serves(at(20), SessionKey(3), ClassId(0));
@@ -225,16 +225,16 @@ fn a_session_that_is_too_old_makes_room_before_any_other_and_is_not_evicted() {
 
 #[test]
 fn a_new_size_or_other_proving_classes_keep_proven_sessions_and_the_order_of_all() {
-    let mut sessions = Sessions::new(40, Span::from_secs(60), PROVING);
+    let mut sessions = Sessions::new(40, TimeSpan::from_secs(60), PROVING);
     for key in 0..40 {
         let class = if key % 4 == 0 { LOGIN } else { ClassId(0) };
         sessions.serves(at(key), SessionKey(key), class);
     }
-    sessions.resize(at(40), 25, Span::from_secs(60), PROVING);
+    sessions.resize(at(40), 25, TimeSpan::from_secs(60), PROVING);
     let left = keys(&copy(&mut sessions, 7, |_| ()));
     let expected: Vec<u64> = (0..40).filter(|key| key % 4 == 0 || *key > 20).collect();
     assert_eq!((left, sessions.proven()), (expected, 10));
-    sessions.resize(at(40), 25, Span::from_secs(60), ClassSet::NONE);
+    sessions.resize(at(40), 25, TimeSpan::from_secs(60), ClassSet::NONE);
     assert_eq!((sessions.len(), sessions.proven()), (25, 0));
     sessions.serves(at(41), SessionKey(99), ClassId(0));
     assert_eq!(sessions.path(at(41), SessionKey(0)), None, "the oldest of all");

@@ -1,6 +1,6 @@
 //! Thresholds that do not depend on the load.
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use super::Terminate;
 use crate::request::Bounds;
@@ -11,8 +11,8 @@ use crate::request::ClassId;
 pub struct Never;
 
 impl Terminate for Never {
-    fn may_run(&self, _: ClassId, _: Bounds) -> Span {
-        Span::MAX
+    fn may_run(&self, _: ClassId, _: Bounds) -> TimeSpan {
+        TimeSpan::MAX
     }
 }
 
@@ -21,7 +21,7 @@ impl Terminate for Never {
 pub struct Fixed;
 
 impl Terminate for Fixed {
-    fn may_run(&self, _: ClassId, bounds: Bounds) -> Span {
+    fn may_run(&self, _: ClassId, bounds: Bounds) -> TimeSpan {
         bounds.max
     }
 }

@@ -1,8 +1,9 @@
 //! The controller of paper 2: the more is lost, the less time is granted.
 //!
-//! Source: paper 2, SERT §3.2 [paper 2.2]. The fraction *p* of the requests of a class that
-//! arrived in an interval was refused or stopped. The threshold of the next interval is LB + F(p)(UB − LB), where F
-//! is 1 up to the low watermark, 0 from the high one on, and ((HW − p)/(HW − LW))^α between.
+//! Source: paper 2, SERT §3.2 [paper 2.2]. The fraction *p* of the requests of a class that arrived
+//! in an interval was refused or stopped. The threshold of the next interval is LB + F(p)(UB − LB),
+//! where F is 1 up to the low watermark, 0 from the high one on, and ((HW − p)/(HW − LW))^α
+//! between.
 //!
 //! Losses that have nothing to do with load are not in p: requests beyond a principal's cap of
 //! waiting requests, and requests whose clients left. A request that arrives and leaves within an
@@ -11,7 +12,7 @@
 
 use alloc::vec::Vec;
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use super::TerminationSettings;
 use super::{Ran, RunOutcome, Terminate};
@@ -24,7 +25,7 @@ pub struct Loss {
     alpha: f64,
     low: f64,
     high: f64,
-    interval: Span,
+    interval: TimeSpan,
     since: Time,
     classes: Vec<Counts>,
 }
@@ -103,10 +104,10 @@ impl Terminate for Loss {
         self.of(ran.class).lost += u32::from(ran.outcome == RunOutcome::Stopped);
     }
 
-    fn may_run(&self, class: ClassId, bounds: Bounds) -> Span {
+    fn may_run(&self, class: ClassId, bounds: Bounds) -> TimeSpan {
         let p = self.classes.get(class.index()).map_or(0.0, |counts| counts.p);
         let range = bounds.max.as_nanos().saturating_sub(bounds.min.as_nanos());
-        bounds.min + Span::from_nanos(range).scale(self.granted(p))
+        bounds.min + TimeSpan::from_nanos(range).scale(self.granted(p))
     }
 }
 
@@ -116,14 +117,14 @@ mod tests {
     use crate::catalog::find_termination;
 
     const PAGE: ClassId = ClassId(1);
-    const BOUNDS: Bounds = Bounds { min: Span::from_secs(1), max: Span::from_secs(9) };
+    const BOUNDS: Bounds = Bounds { min: TimeSpan::from_secs(1), max: TimeSpan::from_secs(9) };
 
     fn default() -> Loss {
         Loss::new(&find_termination("loss").unwrap().settings([]).unwrap())
     }
 
-    fn at(loss: &mut Loss, second: u64) -> Span {
-        loss.tick(Time::ZERO + Span::from_secs(second));
+    fn at(loss: &mut Loss, second: u64) -> TimeSpan {
+        loss.tick(Time::ZERO + TimeSpan::from_secs(second));
         loss.may_run(PAGE, BOUNDS)
     }
 
@@ -149,7 +150,7 @@ mod tests {
     #[test]
     fn who_is_stopped_counts_and_who_left_does_not() {
         let mut loss = default();
-        let ran = |outcome| Ran { class: PAGE, took: Span::from_secs(1), outcome };
+        let ran = |outcome| Ran { class: PAGE, took: TimeSpan::from_secs(1), outcome };
         (0..10).for_each(|_| loss.arrived(PAGE));
         (0..10).for_each(|_| loss.ended(ran(RunOutcome::Cut)));
         assert_eq!(at(&mut loss, 10), BOUNDS.max);
@@ -162,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_crowd_that_leaves_does_not_hide_the_loss_of_those_who_stay() {
-        let came = |second| Time::ZERO + Span::from_secs(second);
+        let came = |second| Time::ZERO + TimeSpan::from_secs(second);
         let mut loss = default();
         (0..100).for_each(|_| loss.arrived(PAGE));
         (0..90).for_each(|_| loss.left(PAGE, came(1)));

@@ -11,14 +11,14 @@
 
 use alloc::vec::Vec;
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use super::{Ran, RunOutcome, Survival, Terminate};
 use crate::request::Bounds;
 use crate::request::ClassId;
 
 /// The time between two updates of an estimate.
-const EVERY: Span = Span::from_secs(1);
+const EVERY: TimeSpan = TimeSpan::from_secs(1);
 /// The number of completed requests that an estimate needs.
 const KNOWN: u32 = 32;
 
@@ -48,11 +48,11 @@ impl Terminate for Marginal {
         self.classes[index].done = self.classes[index].done.saturating_add(u32::from(done));
     }
 
-    fn may_run(&self, _: ClassId, bounds: Bounds) -> Span {
+    fn may_run(&self, _: ClassId, bounds: Bounds) -> TimeSpan {
         bounds.max
     }
 
-    fn promise(&mut self, now: Time, class: ClassId, age: Span) -> Option<f64> {
+    fn promise(&mut self, now: Time, class: ClassId, age: TimeSpan) -> Option<f64> {
         let of = self.classes.get_mut(class.index()).filter(|of| of.done >= KNOWN)?;
         // After the first estimate of each class only one is updated at a time: a request waits for
         // this decision, which may ask for 64 classes.
@@ -75,14 +75,14 @@ mod tests {
         let mut marginal = Marginal::default();
         let learn = |marginal: &mut Marginal, seconds| {
             for class in [ClassId(0), ClassId(1)] {
-                let took = Span::from_secs(seconds);
+                let took = TimeSpan::from_secs(seconds);
                 (0..50_000)
                     .for_each(|_| marginal.ended(Ran { class, took, outcome: RunOutcome::Done }));
             }
         };
         let quick = |marginal: &mut Marginal, second| {
-            let now = Time::ZERO + Span::from_secs(second);
-            [0, 1].map(|class| marginal.promise(now, ClassId(class), Span::ZERO).unwrap() > 0.5)
+            let now = Time::ZERO + TimeSpan::from_secs(second);
+            [0, 1].map(|class| marginal.promise(now, ClassId(class), TimeSpan::ZERO).unwrap() > 0.5)
         };
         learn(&mut marginal, 1);
         assert_eq!(quick(&mut marginal, 1), [true, true], "there was none of either");
@@ -96,12 +96,12 @@ mod tests {
     #[test]
     fn a_class_of_which_too_little_is_known_promises_nothing() {
         let mut marginal = Marginal::default();
-        let ran = |outcome| Ran { class: ClassId(3), took: Span::from_secs(1), outcome };
+        let ran = |outcome| Ran { class: ClassId(3), took: TimeSpan::from_secs(1), outcome };
         (0..100).for_each(|_| marginal.ended(ran(RunOutcome::Stopped)));
         (0..31).for_each(|_| marginal.ended(ran(RunOutcome::Done)));
-        assert_eq!(marginal.promise(Time::ZERO, ClassId(3), Span::ZERO), None);
-        assert_eq!(marginal.promise(Time::ZERO, ClassId(9), Span::ZERO), None);
+        assert_eq!(marginal.promise(Time::ZERO, ClassId(3), TimeSpan::ZERO), None);
+        assert_eq!(marginal.promise(Time::ZERO, ClassId(9), TimeSpan::ZERO), None);
         marginal.ended(ran(RunOutcome::Done));
-        assert!(marginal.promise(Time::ZERO, ClassId(3), Span::ZERO).is_some());
+        assert!(marginal.promise(Time::ZERO, ClassId(3), TimeSpan::ZERO).is_some());
     }
 }

@@ -17,7 +17,7 @@ mod survival;
 use alloc::boxed::Box;
 use core::fmt::Debug;
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 pub use fixed::{Fixed, Never};
 pub use loss::Loss;
@@ -67,12 +67,12 @@ pub trait Terminate: Debug + Send {
     }
 
     /// Returns how long a request of this class may run at present.
-    fn may_run(&self, class: ClassId, bounds: Bounds) -> Span;
+    fn may_run(&self, class: ClassId, bounds: Bounds) -> TimeSpan;
 
     /// Returns the expected number of completed requests per second if a request of this class that
     /// has run for `age` continues, over the span for which that number is greatest. Returns `None`
     /// if the policy does not compare.
-    fn promise(&mut self, now: Time, class: ClassId, age: Span) -> Option<f64> {
+    fn promise(&mut self, now: Time, class: ClassId, age: TimeSpan) -> Option<f64> {
         let _ = (now, class, age);
         None
     }
@@ -84,7 +84,7 @@ pub struct Ran {
     /// The request's class.
     pub class: ClassId,
     /// How long the request ran.
-    pub took: Span,
+    pub took: TimeSpan,
     /// How the run ended.
     pub outcome: RunOutcome,
 }

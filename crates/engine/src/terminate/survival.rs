@@ -20,7 +20,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 /// The end of the first step, in seconds.
 const FIRST: f64 = 1e-4;
@@ -69,7 +69,7 @@ impl Default for Survival {
 
 impl Survival {
     /// Learns from a request that has run for `took` and was `done` or not.
-    pub fn learn(&mut self, took: Span, done: bool) {
+    pub fn learn(&mut self, took: TimeSpan, done: bool) {
         let step = step(took);
         // Only requests that were done make old counts fade: clients that ask and leave must not
         // erase the knowledge.
@@ -95,7 +95,7 @@ impl Survival {
 
     /// Returns the number of requests done per second if one of this age continues, over the span
     /// for which that is greatest.
-    pub fn promise(&self, age: Span) -> f64 {
+    pub fn promise(&self, age: TimeSpan) -> f64 {
         self.promise[step(age)]
     }
 
@@ -178,9 +178,9 @@ fn end(step: usize) -> f64 {
 }
 
 /// Returns the step in which an age lies.
-fn step(age: Span) -> usize {
+fn step(age: TimeSpan) -> usize {
     // Waiting requests, with age zero, are asked for most often.
-    if age == Span::ZERO {
+    if age == TimeSpan::ZERO {
         return 0;
     }
     let steps = libm::ceil(FINENESS * libm::log2(age.as_secs_f64() / FIRST));
@@ -198,14 +198,14 @@ mod tests {
         let mut survival = Survival::default();
         for i in 0..5000 {
             let seconds = time((f64::from(i * 37 % 100) + 0.5) / 100.0);
-            survival.learn(Span::from_secs_f64(seconds.min(stopped_at)), seconds < stopped_at);
+            survival.learn(TimeSpan::from_secs_f64(seconds.min(stopped_at)), seconds < stopped_at);
         }
         survival.refresh();
         survival
     }
 
-    fn at(seconds: f64) -> Span {
-        Span::from_secs_f64(seconds)
+    fn at(seconds: f64) -> TimeSpan {
+        TimeSpan::from_secs_f64(seconds)
     }
 
     fn agrees(is: f64, expected: f64) {
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn of_short_and_long_ones_the_new_promise_most_and_those_that_are_long_least() {
         let survival = learned(|u| if u < 0.9 { 0.005 } else { 0.5 }, f64::MAX);
-        agrees(survival.promise(Span::ZERO), 0.9 / 0.005);
+        agrees(survival.promise(TimeSpan::ZERO), 0.9 / 0.005);
         agrees(survival.promise(at(0.02)), 1.0 / 0.48);
         assert!(survival.promise(at(0.4)) > 5.0, "it is nearly done");
     }
@@ -268,12 +268,12 @@ mod tests {
     #[test]
     fn who_leaves_at_a_middle_age_does_not_make_a_class_worthless() {
         let mut survival = learned(|u| u, f64::MAX);
-        let before = survival.promise(Span::ZERO);
+        let before = survival.promise(TimeSpan::ZERO);
         for _ in 0..1_000_000 {
             survival.learn(at(0.7), false);
         }
         survival.refresh();
-        let after = survival.promise(Span::ZERO);
+        let after = survival.promise(TimeSpan::ZERO);
         assert!(after < before, "of those that were there hardly any were done by then");
         assert!(after > before / (2.0 * MOST), "{after} of {before}");
         // The service time of the class is still learned as usual.
@@ -281,7 +281,7 @@ mod tests {
             survival.learn(at(0.01), true);
         }
         survival.refresh();
-        agrees(survival.promise(Span::ZERO), 100.0);
+        agrees(survival.promise(TimeSpan::ZERO), 100.0);
     }
 
     #[test]
@@ -291,6 +291,6 @@ mod tests {
             survival.learn(at(1.0), true);
         }
         survival.refresh();
-        agrees(survival.promise(Span::ZERO), 1.0);
+        agrees(survival.promise(TimeSpan::ZERO), 1.0);
     }
 }

@@ -1,6 +1,6 @@
 //! The lane of one rule: which requests may start, and how long a new one would have to wait.
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use super::Rule;
 use super::tokens::Tokens;
@@ -15,7 +15,7 @@ pub(super) struct Lane {
     tokens: Option<Tokens>,
     principals: Principals,
     /// The mean time between two starts while requests wait; `None` until it has been seen.
-    gap: Option<Span>,
+    gap: Option<TimeSpan>,
     /// The time of the last start.
     started: Time,
     /// The time since which requests have been waiting; `None` if none waits.
@@ -62,7 +62,7 @@ impl Lane {
         (length, runs): (u32, u32),
         principal: Option<Principal>,
         starts: bool,
-    ) -> Result<(), Span> {
+    ) -> Result<(), TimeSpan> {
         let wait = self.expected_wait(now, length, runs);
         let has_many = self.principals.of(principal) >= (self.rule.queue / 4).max(1);
         let has_no_place = has_many || length >= self.rule.queue || wait > self.rule.wait;
@@ -76,16 +76,16 @@ impl Lane {
 
     /// Returns the expected wait of a request behind `length` others, at the pace at which those
     /// start.
-    fn expected_wait(&self, now: Time, length: u32, runs: u32) -> Span {
+    fn expected_wait(&self, now: Time, length: u32, runs: u32) -> TimeSpan {
         let is_full = runs >= self.rule.max_concurrency.max(1);
         if length == 0 && !is_full && self.tokens.is_none() {
-            return Span::ZERO;
+            return TimeSpan::ZERO;
         }
         // If no request has started for long although one waited, the next gap is at least that
         // long.
         let present =
             now.since(self.waits_since.map_or(self.started, |since| since.max(self.started)));
-        let seen = self.gap.unwrap_or(Span::ZERO).max(present);
+        let seen = self.gap.unwrap_or(TimeSpan::ZERO).max(present);
         let gap = self.tokens.map_or(seen, |tokens| tokens.gap().max(seen));
         let ready = self.tokens.map_or(gap, |tokens| tokens.ready().since(now));
         let first = if is_full { ready.max(gap) } else { ready };
@@ -115,7 +115,7 @@ impl Lane {
             // The gap is capped: a longer one would cause the refusal of every later request, and
             // no start could then show that the gap was an exception.
             let gap = now.since(since.max(self.started)).min(self.rule.wait);
-            let learned = |mean: Span| mean.scale(1.0 - WEIGHT) + gap.scale(WEIGHT);
+            let learned = |mean: TimeSpan| mean.scale(1.0 - WEIGHT) + gap.scale(WEIGHT);
             self.gap = Some(self.gap.map_or(gap, learned));
         }
         self.started = now;

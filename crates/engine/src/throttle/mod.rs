@@ -25,7 +25,7 @@ mod tokens;
 
 use alloc::vec::Vec;
 
-use bywash_units::{Rate, Span, Time};
+use bywash_units::{Rate, Time, TimeSpan};
 
 use crate::lists::Lists;
 use crate::queue::Principal;
@@ -42,13 +42,13 @@ pub struct Rule {
     /// The number that may wait.
     pub queue: u32,
     /// The longest wait: a request that would have to wait longer is refused.
-    pub wait: Span,
+    pub wait: TimeSpan,
 }
 
 impl Rule {
     /// Creates a rule with this concurrency and the usual values otherwise.
     pub const fn max_concurrency(max_concurrency: u32) -> Self {
-        Self { max_concurrency, rate: None, queue: 100, wait: Span::from_secs(10) }
+        Self { max_concurrency, rate: None, queue: 100, wait: TimeSpan::from_secs(10) }
     }
 }
 
@@ -124,7 +124,7 @@ impl Lanes {
         LaneIndex(at): LaneIndex,
         (id, principal): (RequestId, Option<Principal>),
         has_slot: bool,
-    ) -> Result<(), Span> {
+    ) -> Result<(), TimeSpan> {
         let (length, runs) = (self.waiting.length(at), self.running.length(at));
         let starts = has_slot && length == 0 && self.rules[at].may_start(now, runs);
         self.rules[at].admit(now, (length, runs), principal, starts)?;

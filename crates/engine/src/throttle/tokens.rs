@@ -1,12 +1,12 @@
 //! A rate limit: a number of starts per second, of which at most one can be saved.
 
-use bywash_units::{Rate, Span, Time};
+use bywash_units::{Rate, Time, TimeSpan};
 
 /// A token bucket with room for one token.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tokens {
     /// The time between two starts.
-    gap: Span,
+    gap: TimeSpan,
     /// The time from which on another request may start.
     ready: Time,
 }
@@ -16,7 +16,7 @@ impl Tokens {
     /// waiting request is refused long before.
     pub(super) fn new(now: Time, rate: Rate) -> Self {
         const DAY: f64 = 86_400.0;
-        Self { gap: Span::from_secs_f64((1.0 / rate.get()).clamp(0.0, DAY)), ready: now }
+        Self { gap: TimeSpan::from_secs_f64((1.0 / rate.get()).clamp(0.0, DAY)), ready: now }
     }
 
     /// Returns the same bucket with another rate: tokens that were taken stay taken.
@@ -25,7 +25,7 @@ impl Tokens {
         Self { ready: self.ready.min(now + other.gap).max(now), ..other }
     }
 
-    pub(super) const fn gap(&self) -> Span {
+    pub(super) const fn gap(&self) -> TimeSpan {
         self.gap
     }
 

@@ -70,14 +70,15 @@ pub struct Graph {
     visits: Vec<f64>,
     /// The number of times that a session asked for a class next, by state and class.
     next: Vec<f64>,
-    /// The number of successful answers with revenue, by class, and that revenue.
+    /// The number of successful answers that brought revenue, by class.
     orders: Vec<f64>,
+    /// The revenue of those answers, by class.
     revenue: Vec<f64>,
     /// The later revenue of sessions, by the class that they began with.
     begun_revenue: Vec<f64>,
-    /// The number of sessions that came to a class, each counted once, and their revenue from then
-    /// on.
+    /// The number of sessions that came to a class, by class. A session counts once in each class.
     reached: Vec<f64>,
+    /// The revenue of those sessions after they came to the class, by class.
     reached_revenue: Vec<f64>,
 }
 

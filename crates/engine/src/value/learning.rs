@@ -11,7 +11,7 @@
 
 use alloc::vec::Vec;
 
-use bywash_units::{Span, Time, Utility};
+use bywash_units::{Time, TimeSpan, Utility};
 
 use super::Values;
 use super::graph::{Counts, Graph, Position, Step, Visit};
@@ -23,9 +23,9 @@ use crate::request::{Class, ClassId, Signals, Tier};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Learn {
     /// The time between two computations of the index.
-    pub every: Span,
+    pub every: TimeSpan,
     /// The half-life of counts.
-    pub half_life: Span,
+    pub half_life: TimeSpan,
     /// The maximum factor by which a published value grows or shrinks in an hour; at least 1.
     pub max_change_per_hour: f64,
     /// The number of orders before anything is published; at least one.
@@ -38,8 +38,8 @@ pub struct Learn {
 impl Default for Learn {
     fn default() -> Self {
         Self {
-            every: Span::from_secs(10),
-            half_life: Span::from_secs(24 * 3600),
+            every: TimeSpan::from_secs(10),
+            half_life: TimeSpan::from_secs(24 * 3600),
             max_change_per_hour: 2.0,
             orders: 20,
             kinds: 0,
@@ -171,7 +171,7 @@ impl Learning {
     }
 
     /// Notes that a request of `class` held a slot for `took`, and whether it was answered in time.
-    pub fn ran(&mut self, class: ClassId, took: Span, in_time: bool) {
+    pub fn ran(&mut self, class: ClassId, took: TimeSpan, in_time: bool) {
         self.works.ran(class, took, in_time);
     }
 
@@ -384,7 +384,7 @@ mod tests {
     }
 
     fn at(seconds: u64) -> Time {
-        Time::ZERO + Span::from_secs(seconds)
+        Time::ZERO + TimeSpan::from_secs(seconds)
     }
 
     fn published(learning: &mut Learning, seconds: u64, classes: &[Class]) -> f64 {

@@ -6,7 +6,7 @@
 
 use alloc::vec::Vec;
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use crate::mean_service::MeanService;
 use crate::request::ClassId;
@@ -38,7 +38,7 @@ impl Works {
     }
 
     /// Notes that a request of `class` held a slot for `took`, and whether it was answered in time.
-    pub fn ran(&mut self, class: ClassId, took: Span, in_time: bool) {
+    pub fn ran(&mut self, class: ClassId, took: TimeSpan, in_time: bool) {
         let work = &mut self.0[class.index()];
         work.mean_service.learn(took);
         work.completes += WEIGHT * (f64::from(u8::from(in_time)) - work.completes);
@@ -73,15 +73,15 @@ mod tests {
     #[test]
     fn a_class_that_never_ran_costs_what_others_do() {
         let mut works = Works::new(3);
-        works.ran(ClassId(0), Span::from_millis(100), true);
-        works.ran(ClassId(1), Span::from_millis(300), true);
+        works.ran(ClassId(0), TimeSpan::from_millis(100), true);
+        works.ran(ClassId(1), TimeSpan::from_millis(300), true);
         assert!((works.seconds(ClassId(2)) - 0.2).abs() < 1e-9);
     }
 
     #[test]
     fn requests_that_end_for_nobody_lower_the_chance() {
         let mut works = Works::new(1);
-        (0..1000).for_each(|i| works.ran(ClassId(0), Span::from_millis(100), i % 4 != 0));
+        (0..1000).for_each(|i| works.ran(ClassId(0), TimeSpan::from_millis(100), i % 4 != 0));
         assert!((works.completes(ClassId(0)) - 0.75).abs() < 0.05);
     }
 }

@@ -7,7 +7,7 @@ use bywash_engine::{
     Action, AddressKey, Class, ClassId, End, Engine, Event, Meter, Reading, Reason, Request,
     RequestId, SessionKey, Standing, Status, Tier,
 };
-use bywash_units::{Share, Span, Time};
+use bywash_units::{Ratio, Time, TimeSpan};
 
 use crate::cases::{Case, Step, for_every_policy, for_every_policy_and_reloads};
 use crate::dice::Dice;
@@ -142,7 +142,7 @@ impl Model {
             }
             Step::Cpu(share) => {
                 assert_eq!(
-                    self.tell(Event::Read(Reading { meter: Meter::Cpu, share: Share::new(share) })),
+                    self.tell(Event::Read(Reading { meter: Meter::Cpu, share: Ratio::new(share) })),
                     []
                 );
             }
@@ -152,7 +152,7 @@ impl Model {
                 self.reconfigure(new);
             }
             Step::Pass(ms, timer) => {
-                self.now = self.now + Span::from_millis(ms);
+                self.now = self.now + TimeSpan::from_millis(ms);
                 if timer {
                     self.timer();
                 }
@@ -438,7 +438,7 @@ impl Model {
         let counts = (status.limit, status.running, status.waiting, self.engine.running());
         assert_eq!(counts, (self.limit(), running, waiting, running));
         let oldest = self.waiting.first();
-        assert_eq!(status.oldest, oldest.map_or(Span::ZERO, |one| self.now.since(one.since)));
+        assert_eq!(status.oldest, oldest.map_or(TimeSpan::ZERO, |one| self.now.since(one.since)));
         assert!(status.sessions <= self.setup.options.sessions);
         let due = oldest.and_then(|one| Some(one.since + self.setup.options.max_wait?));
         let overdue = runners::next_overdue(&self.running, &self.setup);
@@ -475,8 +475,8 @@ fn counted_off(among: usize, number: u8) -> Option<usize> {
     usize::from(number).checked_rem(among)
 }
 
-fn is_polite(retry_after: Span) -> bool {
-    (Span::from_secs(1)..=Span::from_secs(32)).contains(&retry_after)
+fn is_polite(retry_after: TimeSpan) -> bool {
+    (TimeSpan::from_secs(1)..=TimeSpan::from_secs(32)).contains(&retry_after)
 }
 
 fn expiry(action: Action) -> RequestId {

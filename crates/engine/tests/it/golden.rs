@@ -10,7 +10,7 @@ use std::path::Path;
 use bywash_engine::Bounds;
 use bywash_engine::ClassId;
 use bywash_engine::catalog::find_termination;
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 /// LB, UB in milliseconds; α, LW, HW.
 const CLASSES: [(u64, u64, &str, &str, &str); 7] = [
@@ -66,8 +66,8 @@ fn row(class: (u64, u64, &str, &str, &str), (arrived, lost): (u32, u32)) -> Stri
     let mut policy = settings.expect("a policy and its parameters").termination();
     (0..arrived).for_each(|_| policy.arrived(ClassId(0)));
     (0..lost).for_each(|_| policy.lost(ClassId(0)));
-    policy.tick(Time::ZERO + Span::from_secs(10));
-    let bounds = Bounds { min: Span::from_millis(min), max: Span::from_millis(max) };
+    policy.tick(Time::ZERO + TimeSpan::from_secs(10));
+    let bounds = Bounds { min: TimeSpan::from_millis(min), max: TimeSpan::from_millis(max) };
     let threshold = policy.may_run(ClassId(0), bounds).as_nanos();
     format!("{min},{max},{alpha},{low},{high},{arrived},{lost},{threshold}\n")
 }

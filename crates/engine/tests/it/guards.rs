@@ -3,11 +3,11 @@
 
 use bywash_engine::catalog::find_limit;
 use bywash_engine::{Action, AttemptKey, End, Event, Options, Reason, Request, RequestId};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use crate::site::{DETAILS, MAIN, Site, classes};
 
-const SECOND: Span = Span::from_secs(1);
+const SECOND: TimeSpan = TimeSpan::from_secs(1);
 
 #[test]
 fn who_says_that_she_asks_again_goes_after_those_who_ask_first() {
@@ -55,7 +55,7 @@ fn a_slot_that_was_only_observed_is_given_on_and_nothing_is_learned() {
     let next = site.arrive(DETAILS);
     site.now = site.now + SECOND;
     site.tell(Event::Withdrawn { id: RequestId(0) });
-    assert_eq!((site.status().running, site.status().mean_service), (1, Span::ZERO));
+    assert_eq!((site.status().running, site.status().mean_service), (1, TimeSpan::ZERO));
     assert_eq!(site.tell(Event::Withdrawn { id: RequestId(0) }), [], "once");
     assert_eq!(site.drain(), []);
     assert_eq!(site.refusal(next), None);

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use bywash_engine::catalog::{self, LIMITS, LimitPolicy, LimitSettings};
 use bywash_engine::limit::{Completion, Ended, Limit, Load};
 use bywash_engine::{Action, ClassId, End, Event, Options, Request, RequestId, Upload};
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 use proptest::prelude::*;
 
 use crate::dice::Dice;
@@ -18,11 +18,11 @@ fn settings(name: &str, given: &[(&str, &str)]) -> LimitSettings {
 }
 
 fn options(limit: LimitSettings) -> Options {
-    Options { limit, max_wait: Some(Span::from_secs(60)), ..Options::default() }
+    Options { limit, max_wait: Some(TimeSpan::from_secs(60)), ..Options::default() }
 }
 
-fn millis(millis: u64) -> Span {
-    Span::from_millis(millis)
+fn millis(millis: u64) -> TimeSpan {
+    TimeSpan::from_millis(millis)
 }
 
 /// Returns any limit between 2 and 9 slots, with any initial value.
@@ -52,7 +52,7 @@ fn shake(limit: &mut dyn Limit, dice: &mut Dice, now: &mut Time) {
     let load = Load { running: dice.below(12) as u32, is_full: dice.percent(80) };
     match dice.below(10) {
         0 => *now = *now + millis(dice.below(400)),
-        1 => *now = *now + Span::from_secs(dice.below(100)),
+        1 => *now = *now + TimeSpan::from_secs(dice.below(100)),
         2 => limit.on_timer(*now),
         3 | 4 => limit.dispatched(*now, load),
         _ => {
@@ -127,7 +127,7 @@ struct Application {
     /// The running requests: when each was sent and when it is done.
     running: Vec<(Time, Time)>,
     workers: usize,
-    service: Span,
+    service: TimeSpan,
     slots: Vec<u32>,
 }
 
@@ -150,7 +150,7 @@ impl Application {
         }
     }
 
-    fn play(&mut self, span: Span) {
+    fn play(&mut self, span: TimeSpan) {
         let end = self.now + span;
         self.send();
         while self.running.first().is_some_and(|first| first.1 <= end) {
@@ -188,7 +188,7 @@ fn slope_finds_the_workers_from_below_and_from_above() {
     for initial in ["1", "3", "10", "40", "400"] {
         let mut application = Application::new(&settings("slope", &[("initial", initial)]));
         // With 400, each request takes four seconds at first, and every look takes several of them.
-        application.play(Span::from_secs(300));
+        application.play(TimeSpan::from_secs(300));
         assert!(
             (10..=14).contains(&application.usual()),
             "from {initial}: {}",
@@ -200,11 +200,11 @@ fn slope_finds_the_workers_from_below_and_from_above() {
 #[test]
 fn slope_follows_workers_that_go_and_come() {
     let mut application = Application::new(&settings("slope", &[]));
-    application.play(Span::from_secs(60));
+    application.play(TimeSpan::from_secs(60));
     for (count, usual) in [(4, 4..=7), (20, 20..=26)] {
         application.workers = count;
         application.slots.clear();
-        application.play(Span::from_secs(90));
+        application.play(TimeSpan::from_secs(90));
         assert!(usual.contains(&application.usual()), "{count} workers: {}", application.usual());
     }
 }
@@ -212,10 +212,10 @@ fn slope_follows_workers_that_go_and_come() {
 #[test]
 fn slope_does_not_take_slower_requests_for_a_queue() {
     let mut application = Application::new(&settings("slope", &[]));
-    application.play(Span::from_secs(60));
+    application.play(TimeSpan::from_secs(60));
     application.service = millis(250);
     application.slots.clear();
-    application.play(Span::from_secs(120));
+    application.play(TimeSpan::from_secs(120));
     assert!((10..=14).contains(&application.usual()), "{}", application.usual());
 }
 
@@ -223,13 +223,13 @@ fn slope_does_not_take_slower_requests_for_a_queue() {
 fn a_probe_is_over_at_its_time_although_nobody_answers() {
     let mut application = Application::new(&settings("slope", &[]));
     while application.limit.next_timer().is_none() {
-        assert!(application.now < Time::ZERO + Span::from_secs(60), "it never probed");
+        assert!(application.now < Time::ZERO + TimeSpan::from_secs(60), "it never probed");
         application.play(millis(100));
     }
     let (probing, due) =
         (application.limit.slots(), application.limit.next_timer().expect("it probes"));
     assert!(probing >= 1);
-    assert!(due.since(application.now) <= Span::from_secs(40), "{due:?}");
+    assert!(due.since(application.now) <= TimeSpan::from_secs(40), "{due:?}");
     application.limit.on_timer(due);
     assert_eq!(application.limit.next_timer(), None);
     assert_ne!(application.limit.slots(), probing);

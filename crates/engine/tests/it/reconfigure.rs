@@ -5,11 +5,11 @@ use bywash_engine::catalog::{self, Settings};
 use bywash_engine::{
     Action, Class, ClassId, Options, Reason, RequestId, SessionKey, Standing, Tier,
 };
-use bywash_units::{Span, Time, Utility};
+use bywash_units::{Time, TimeSpan, Utility};
 
 use crate::site::{BROWSE, DETAILS, LOGIN, MAIN, PAYMENT, SEARCH, SHIPPING, Site, classes};
 
-const SECOND: Span = Span::from_secs(1);
+const SECOND: TimeSpan = TimeSpan::from_secs(1);
 
 fn settings(policy: &str, given: &[(&str, &str)]) -> Settings {
     let policy = catalog::find(policy).expect("the policy is in the catalogue");
@@ -147,7 +147,7 @@ fn a_shorter_wait_is_due_at_the_timer_and_a_longer_one_later() {
     assert_eq!(due(&mut site, waits(30)), Some(Time::ZERO + SECOND * 30));
     assert_eq!(due(&mut site, one_slot()), None);
     assert_eq!(due(&mut site, waits(2)), Some(Time::ZERO + SECOND * 2), "overdue");
-    site.pass(Span::ZERO);
+    site.pass(TimeSpan::ZERO);
     assert_eq!(site.refusal(id), Some(Reason::WaitedTooLong));
 }
 

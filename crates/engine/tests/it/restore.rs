@@ -6,13 +6,13 @@ use bywash_engine::{
     Action, ClassId, ClassSet, Cursor, MeanService, Options, Reason, Remembered, SessionKey, Slice,
     Standing,
 };
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use crate::dice::Dice;
 use crate::site::{LOGIN, MAIN, PAYMENT, SHIPPING, Site, classes};
 
-const SECOND: Span = Span::from_secs(1);
-const TTL: Span = Span::from_secs(60);
+const SECOND: TimeSpan = TimeSpan::from_secs(1);
+const TTL: TimeSpan = TimeSpan::from_secs(60);
 
 fn site(sessions: u32) -> Site {
     let options = Options { limit: 1.into(), sessions, session_ttl: TTL, ..Options::default() };
@@ -44,7 +44,7 @@ fn standings(site: &Site) -> Vec<Standing> {
     (0..12).flat_map(of).collect()
 }
 
-fn remembered(key: u64, age: Span) -> Remembered {
+fn remembered(key: u64, age: TimeSpan) -> Remembered {
     Remembered { key: SessionKey(key), age, served: ClassSet::NONE.with(SHIPPING) }
 }
 
@@ -57,7 +57,7 @@ fn a_restart_changes_no_standing_then_or_later() {
         let mut serve = |sites: &mut [&mut Site]| {
             let (key, class) = (dice.below(12), ClassId(dice.below(8) as u8));
             // Two sessions served at the same moment would have no order of age.
-            let pause = SECOND * (dice.below(5) * dice.below(5)) + Span::from_nanos(1);
+            let pause = SECOND * (dice.below(5) * dice.below(5)) + TimeSpan::from_nanos(1);
             for site in sites {
                 site.pass(pause);
                 site.prove(key, &[class]);
@@ -100,7 +100,7 @@ fn a_session_lives_on_for_what_was_left_of_its_time() {
     let standing = |site: &Site| site.engine.standing(site.now, Some(SessionKey(7)), PAYMENT);
     new.pass(SECOND * 20);
     assert_eq!(standing(&new), Standing::Transaction);
-    new.pass(Span::from_nanos(1));
+    new.pass(TimeSpan::from_nanos(1));
     assert_eq!(standing(&new), Standing::New);
 }
 
@@ -110,10 +110,10 @@ fn what_is_too_old_is_neither_given_nor_taken() {
     site.prove(7, &[SHIPPING]);
     site.pass(TTL);
     assert_eq!(export(&site).len(), 1);
-    site.pass(Span::from_nanos(1));
+    site.pass(TimeSpan::from_nanos(1));
     assert_eq!(export(&site), []);
-    assert!(!site.engine.restore_session(site.now, remembered(8, TTL + Span::from_nanos(1))));
-    assert!(!site.engine.restore_session(site.now, remembered(8, Span::MAX)));
+    assert!(!site.engine.restore_session(site.now, remembered(8, TTL + TimeSpan::from_nanos(1))));
+    assert!(!site.engine.restore_session(site.now, remembered(8, TimeSpan::MAX)));
     assert!(site.engine.restore_session(site.now, remembered(8, TTL)));
 }
 
@@ -132,7 +132,7 @@ fn a_smaller_table_takes_the_sessions_served_last() {
 fn what_the_engine_has_seen_itself_counts_more_than_what_it_is_told() {
     let mut site = site(2);
     site.prove(1, &[MAIN]);
-    assert!(!site.engine.restore_session(site.now, remembered(1, Span::ZERO)), "served since");
+    assert!(!site.engine.restore_session(site.now, remembered(1, TimeSpan::ZERO)), "served since");
     site.prove(2, &[MAIN]);
     let fresh = Remembered { served: ClassSet::NONE.with(MAIN), ..remembered(3, SECOND) };
     assert!(!site.engine.restore_session(site.now, fresh), "full of younger ones");
@@ -210,9 +210,9 @@ fn a_session_of_classes_that_are_gone_was_served_all_the_same() {
 #[test]
 fn the_time_before_the_clock_began_does_not_wrap() {
     let mut site = site(2);
-    let options = Options { limit: 1.into(), session_ttl: Span::MAX, ..Options::default() };
+    let options = Options { limit: 1.into(), session_ttl: TimeSpan::MAX, ..Options::default() };
     site.reconfigure(classes(), None, options);
-    assert!(site.engine.restore_session(site.now, remembered(7, Span::MAX)));
+    assert!(site.engine.restore_session(site.now, remembered(7, TimeSpan::MAX)));
     let [session] = export(&site)[..] else { panic!("one session was restored") };
     assert!(session.age > SECOND * (100 * 365 * 86_400 - 1), "it is as old as can be told");
 }

@@ -2,7 +2,7 @@
 
 use bywash_engine::Bounds;
 use bywash_engine::{ClassId, Reason, RequestId, Standing};
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use crate::setup::Setup;
 
@@ -80,7 +80,7 @@ pub(crate) fn timer(
     waits: Option<Time>,
     overdue: Option<(Time, Time)>,
 ) -> Option<std::ops::RangeInclusive<Time>> {
-    let never = Time::ZERO + Span::MAX;
+    let never = Time::ZERO + TimeSpan::MAX;
     let waits = waits.unwrap_or(never);
     let (earliest, latest) = overdue.unwrap_or((never, never));
     let (earliest, latest) = (earliest.min(waits), latest.min(waits));

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use bywash_engine::{Action, AddressKey, ClassId, Reason, Request, RequestId, SessionKey};
-use bywash_units::{Span, Utility};
+use bywash_units::{TimeSpan, Utility};
 
 use crate::site::{
     BROWSE, CONFIRM, DETAILS, LOGIN, MAIN, PAYMENT, SEARCH, SHIPPING, Site, classes,
@@ -214,7 +214,7 @@ fn floors(site: &mut Site, starving: &[ClassId], depth: u32) -> BTreeMap<ClassId
     let mut by_class = BTreeMap::new();
     site.prove(1, &[MAIN, LOGIN, SHIPPING]);
     for _ in 0..DISPATCHES {
-        site.pass(Span::from_millis(10));
+        site.pass(TimeSpan::from_millis(10));
         for _ in site.engine.waiting_of(PAYMENT)..2 {
             class_of.insert(site.arrive_in(1, PAYMENT), PAYMENT);
         }
@@ -269,7 +269,7 @@ fn the_floor_does_not_go_to_the_class_that_has_the_slots_anyway() {
         site.prove(session, &[SHIPPING]);
         site.arrive_in(session, PAYMENT);
     }
-    site.pass(Span::from_secs(1));
+    site.pass(TimeSpan::from_secs(1));
     let starving = site.arrive(MAIN);
     let before = (0..60).position(|_| site.finish().is_some_and(|(id, _)| id == starving));
     assert!(before.is_some(), "one in fifty goes to the class that was not served at all");
@@ -285,10 +285,10 @@ fn a_class_that_waits_is_served_in_the_end_whatever_else_waits() {
             for class in &others {
                 site.arrive(*class);
             }
-            site.pass(Span::from_millis(10));
+            site.pass(TimeSpan::from_millis(10));
             let lonely = site.arrive(ClassId(last));
             let served = (0..5_000).any(|_| {
-                site.pass(Span::from_millis(10));
+                site.pass(TimeSpan::from_millis(10));
                 for class in &others {
                     for _ in site.engine.waiting_of(*class)..20 {
                         site.arrive(*class);
@@ -306,7 +306,7 @@ fn a_class_that_waits_is_served_in_the_end_whatever_else_waits() {
 fn by_age() -> Site {
     let mut site = Site::busy("session-first", &[NO_FLOOR]);
     for _ in 0..100 {
-        site.pass(Span::from_millis(10));
+        site.pass(TimeSpan::from_millis(10));
         site.finish();
         site.arrive(MAIN);
     }
@@ -315,7 +315,7 @@ fn by_age() -> Site {
 
 /// Returns which of three requests that arrived together gets a second slot after `wait`, and
 /// whether there is overload.
-fn after(wait: impl Fn(Span) -> Span) -> (usize, bool) {
+fn after(wait: impl Fn(TimeSpan) -> TimeSpan) -> (usize, bool) {
     let mut site = by_age();
     let ids = [0; 3].map(|_| site.arrive(MAIN));
     site.pass(wait(site.status().mean_service));
@@ -329,7 +329,7 @@ fn after(wait: impl Fn(Span) -> Span) -> (usize, bool) {
 #[test]
 fn a_rank_is_newest_first_when_its_head_is_older_than_eight_services_and_not_before() {
     assert_eq!(after(|service| service * 8), (0, false));
-    assert_eq!(after(|service| service * 8 + Span::from_nanos(1)), (2, true));
+    assert_eq!(after(|service| service * 8 + TimeSpan::from_nanos(1)), (2, true));
 }
 
 #[test]
@@ -337,7 +337,7 @@ fn a_rank_whose_head_is_old_is_served_newest_first_and_the_others_are_not() {
     let mut site = by_age();
     site.prove(2, &[MAIN]);
     let new = [0; 3].map(|_| site.arrive(MAIN));
-    site.pass(Span::from_millis(200));
+    site.pass(TimeSpan::from_millis(200));
     let proven = [0; 2].map(|_| site.arrive_in(2, MAIN));
     assert_eq!(site.drain(), [proven[0], proven[1], new[2], new[1], new[0]]);
 }
@@ -346,7 +346,7 @@ fn a_rank_whose_head_is_old_is_served_newest_first_and_the_others_are_not() {
 fn a_rank_that_has_emptied_is_calm_again() {
     let mut site = by_age();
     site.arrive(MAIN);
-    site.pass(Span::from_millis(200));
+    site.pass(TimeSpan::from_millis(200));
     let last = site.arrive(MAIN);
     assert_eq!(site.next(), last, "newest first");
     assert!(site.status().lifo);
@@ -361,7 +361,7 @@ fn a_rank_that_has_emptied_is_calm_again() {
 fn a_rank_emptied_by_clients_that_leave_is_calm_again() {
     let mut site = by_age();
     let ids = [0; 3].map(|_| site.arrive(MAIN));
-    site.pass(Span::from_millis(200));
+    site.pass(TimeSpan::from_millis(200));
     assert_eq!(site.next(), ids[2]);
     site.leave(ids[0]);
     site.leave(ids[1]);

@@ -4,12 +4,12 @@ use bywash_engine::{
     AddressKey, ClassId, ClassSet, Event, Evictions, Options, Request, Service, SessionKey,
     Signals, Standing,
 };
-use bywash_units::{Span, Time, Utility};
+use bywash_units::{Time, TimeSpan, Utility};
 
 use crate::dice::Dice;
 use crate::site::{CONFIRM, DETAILS, LOGIN, MAIN, PAYMENT, SHIPPING, Site, classes};
 
-const TTL: Span = Span::from_secs(60);
+const TTL: TimeSpan = TimeSpan::from_secs(60);
 
 fn site(sessions: u32) -> Site {
     let options = Options { sessions, session_ttl: TTL, ..Options::default() };
@@ -26,7 +26,7 @@ fn a_session_is_remembered_for_its_ttl_and_not_a_nanosecond_longer() {
     site.prove(7, &[MAIN]);
     site.now = Time::ZERO + TTL;
     assert_eq!(standing(&site, 7, LOGIN), Standing::Transaction);
-    site.now = site.now + Span::from_nanos(1);
+    site.now = site.now + TimeSpan::from_nanos(1);
     assert_eq!(standing(&site, 7, LOGIN), Standing::New);
 }
 
@@ -44,7 +44,7 @@ fn being_served_again_extends_a_session_and_keeps_its_path() {
 fn a_session_that_comes_back_after_its_ttl_has_lost_its_path() {
     let mut site = site(4);
     site.prove(7, &[SHIPPING]);
-    site.pass(TTL + Span::from_secs(1));
+    site.pass(TTL + TimeSpan::from_secs(1));
     site.prove(7, &[MAIN]);
     assert_eq!(standing(&site, 7, PAYMENT), Standing::InProgress);
 }
@@ -167,7 +167,7 @@ fn the_table_of_sessions_does_what_a_plain_list_would_do() {
         let keys = u64::from(capacity) + 5;
         let (mut site, mut reference) = (site(capacity), Reference::default());
         for step in 0..2_000 {
-            site.now = site.now + Span::from_secs(dice.below(3) * dice.below(3));
+            site.now = site.now + TimeSpan::from_secs(dice.below(3) * dice.below(3));
             let (key, class) = (dice.below(keys), ClassId(dice.below(8) as u8));
             site.prove(key, &[class]);
             reference.served(site.now, key, class, capacity as usize);
@@ -181,7 +181,7 @@ fn the_table_of_sessions_does_what_a_plain_list_would_do() {
 
 /// Serves a session a class, a microsecond later.
 fn serve(site: &mut Site, session: u64, address: u64, class: ClassId) {
-    site.now = site.now + Span::from_micros(1);
+    site.now = site.now + TimeSpan::from_micros(1);
     site.tell(Event::Served {
         session: SessionKey(session),
         service: Service { address: Some(AddressKey(address)), ..Service::content(class) },

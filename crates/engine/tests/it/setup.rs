@@ -5,7 +5,7 @@ use bywash_engine::catalog::{
     Domain, POLICIES, Policy, Settings, TERMINATIONS, TerminationSettings, Value,
 };
 use bywash_engine::{Class, Engine, Learn, Options, Tier};
-use bywash_units::{Share, Span, Utility};
+use bywash_units::{Ratio, TimeSpan, Utility};
 
 use crate::dice::Dice;
 use crate::site::classes;
@@ -57,10 +57,10 @@ impl Setup {
     }
 
     /// Returns a parameter that is a span, if the policy has it.
-    pub(crate) fn span(&self, name: &str) -> Option<Span> {
+    pub(crate) fn span(&self, name: &str) -> Option<TimeSpan> {
         let (_, value) = self.settings.values().find(|(parameter, _)| parameter.name == name)?;
         match value {
-            Value::Span(span) => Some(span),
+            Value::TimeSpan(span) => Some(span),
             other => panic!("{name} is no span: {other:?}"),
         }
     }
@@ -98,8 +98,8 @@ impl Setup {
 
 /// Returns the bounds of a class that can be stopped. They are short, so that requests reach them.
 fn bounds(dice: &mut Dice) -> Option<Bounds> {
-    let min = Span::from_millis(dice.below(500));
-    let max = min + Span::from_millis(dice.below(100_000));
+    let min = TimeSpan::from_millis(dice.below(500));
+    let max = min + TimeSpan::from_millis(dice.below(100_000));
     dice.percent(60).then_some(Bounds { min, max })
 }
 
@@ -107,18 +107,18 @@ fn options(dice: &mut Dice) -> Options {
     Options {
         limit: (1 + dice.below(4) as u32).into(),
         termination: termination(dice),
-        max_wait: dice.percent(50).then(|| Span::from_millis(1 + dice.below(5_000))),
+        max_wait: dice.percent(50).then(|| TimeSpan::from_millis(1 + dice.below(5_000))),
         sessions: 1 + dice.below(7) as u32,
-        session_ttl: Span::from_secs(1 + dice.below(19)),
-        retry_window: Span::from_secs(dice.below(30)),
+        session_ttl: TimeSpan::from_secs(1 + dice.below(19)),
+        retry_window: TimeSpan::from_secs(dice.below(30)),
         learn: Learn {
-            every: Span::from_secs(1 + dice.below(20)),
-            half_life: Span::from_secs(10 + dice.below(1000)),
+            every: TimeSpan::from_secs(1 + dice.below(20)),
+            half_life: TimeSpan::from_secs(10 + dice.below(1000)),
             max_change_per_hour: 1.0 + dice.share(),
             orders: dice.below(3) as u32,
             kinds: dice.below(2),
         },
-        slow_share: Share::new(dice.share()),
+        slow_share: Ratio::new(dice.share()),
     }
 }
 
@@ -133,11 +133,11 @@ fn termination(dice: &mut Dice) -> TerminationSettings {
 fn settings(policy: &'static Policy, dice: &mut Dice) -> Settings {
     let mut value = |domain: &Domain| match domain {
         Domain::Count { min, max, .. } => (min + dice.below(12) as u32).min(*max).to_string(),
-        Domain::Share { min, max, .. } | Domain::Number { min, max, .. } => {
+        Domain::Ratio { min, max, .. } | Domain::Number { min, max, .. } => {
             (min + dice.share() * (max - min)).to_string()
         }
-        Domain::Span { min, max, .. } => {
-            let span = *min + Span::from_millis(dice.below(30_000));
+        Domain::TimeSpan { min, max, .. } => {
+            let span = *min + TimeSpan::from_millis(dice.below(30_000));
             format!("{}ms", span.min(*max).as_millis())
         }
         Domain::Choice(words) => dice.pick(words).expect("a choice has words").to_string(),

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use bywash_engine::{
     Action, AddressKey, End, Event, Options, Reason, Request, RequestId, SessionKey, Upload,
 };
-use bywash_units::{Share, Span};
+use bywash_units::{Ratio, TimeSpan};
 
 use crate::dice::Dice;
 use crate::site::{MAIN, Site, classes};
@@ -188,8 +188,8 @@ fn a_share_below_one_slot_is_a_share_of_the_time() {
         let since = site.now;
         // The driver reports once a second that the client is slow.
         while stopped(&slow(site, id, 700)).is_empty() {
-            site.now = site.now + Span::from_secs(1);
-            assert!(site.now.since(since) < Span::from_secs(60), "it is never stopped");
+            site.now = site.now + TimeSpan::from_secs(1);
+            assert!(site.now.since(since) < TimeSpan::from_secs(60), "it is never stopped");
         }
         let held = site.now.since(since);
         site.drain();
@@ -198,7 +198,7 @@ fn a_share_below_one_slot_is_a_share_of_the_time() {
     // An eighth of a minute is saved at first, and an eighth of the passing time is added.
     assert!((7.0..=10.0).contains(&held(&mut site)));
     assert!(held(&mut site) <= 1.0, "nothing is saved");
-    site.now = site.now + Span::from_secs(32);
+    site.now = site.now + TimeSpan::from_secs(32);
     assert!((3.5..=5.5).contains(&held(&mut site)), "half a minute's share");
 }
 
@@ -272,14 +272,14 @@ fn what_a_slow_client_gives_back_counts_once() {
 
 #[test]
 fn with_all_slots_for_slow_clients_none_is_stopped() {
-    let options = Options { limit: 2.into(), slow_share: Share::new(1.0), ..Options::default() };
+    let options = Options { limit: 2.into(), slow_share: Ratio::new(1.0), ..Options::default() };
     let mut site = Site::with("session-first", &[], classes(), options);
     for address in 0..2 {
         let id = from(&mut site, address);
         slow(&mut site, id, 1);
     }
     from(&mut site, 3);
-    site.pass(Span::from_millis(10));
+    site.pass(TimeSpan::from_millis(10));
     assert_eq!(stopped(&site.log), []);
 }
 
@@ -288,7 +288,7 @@ fn with_all_slots_for_slow_clients_none_is_stopped() {
 fn stop_one_of(site: &mut Site, address: u64) {
     let before = site.log.len();
     let ids = [from(site, address), from(site, address)];
-    site.now = site.now + Span::from_millis(500);
+    site.now = site.now + TimeSpan::from_millis(500);
     for id in ids {
         slow(site, id, 700);
     }
@@ -319,7 +319,7 @@ fn a_slow_address_is_trusted_again_after_a_minute_and_after_twice_as_long_the_ne
     let mut site = site_with_slow_address(&[]);
     let order = |site: &mut Site, seconds| {
         empty(site);
-        site.now = site.now + Span::from_secs(seconds);
+        site.now = site.now + TimeSpan::from_secs(seconds);
         let _running = [from(site, 50), from(site, 50)];
         let pair = [from(site, 1), from(site, 10)];
         let order = site.drain();
@@ -353,7 +353,7 @@ fn a_slow_session_that_has_proven_itself_waits_behind_strangers_who_are_not_slow
     site.prove(7, &[MAIN]);
     site.prove(8, &[MAIN]);
     let ids = [site.arrive_in(7, MAIN), site.arrive_in(7, MAIN)];
-    site.now = site.now + Span::from_millis(500);
+    site.now = site.now + TimeSpan::from_millis(500);
     for id in ids {
         slow(&mut site, id, 700);
     }
@@ -371,7 +371,7 @@ fn a_request_of_a_slow_address_that_waits_does_not_make_it_overload() {
     for _ in 0..100 {
         from(&mut site, 50);
         from(&mut site, 50);
-        site.now = site.now + Span::from_millis(100);
+        site.now = site.now + TimeSpan::from_millis(100);
         site.next();
         site.next();
         assert!(!site.engine.status(site.now).lifo);
@@ -416,7 +416,7 @@ fn while_many_are_slow_an_address_that_is_refused_and_asks_again_waits_behind_pa
     for _ in 0..3 {
         let refused = from(&mut site, 160);
         assert!(site.refusal(refused).is_some());
-        site.now = site.now + Span::from_secs(1);
+        site.now = site.now + TimeSpan::from_secs(1);
     }
     assert!(known.contains(&site.next()));
     let insistent = from(&mut site, 160);
@@ -432,7 +432,7 @@ fn strangers_who_wait_already_when_an_attack_begins_are_the_first_to_be_evicted(
     stop_from(&mut site, 1..=12);
     let ids = [from(&mut site, 99), from(&mut site, 99)];
     let (first, known, second) = (from(&mut site, 160), from(&mut site, 50), from(&mut site, 161));
-    site.now = site.now + Span::from_millis(500);
+    site.now = site.now + TimeSpan::from_millis(500);
     slow(&mut site, ids[0], 700);
     slow(&mut site, ids[1], 700);
     assert!(site.log.contains(&Action::Dispatch { id: known, reason: Reason::Best }));
@@ -491,7 +491,7 @@ fn while_many_are_slow_addresses_of_which_nothing_is_known_wait_behind_known_one
     };
     let (got, behind, _) = order(&mut site, 160);
     assert_eq!(got, behind);
-    site.now = site.now + Span::from_secs(10);
+    site.now = site.now + TimeSpan::from_secs(10);
     let (got, _, as_they_came) = order(&mut site, 161);
     assert_eq!(got, as_they_came);
 }
@@ -536,7 +536,7 @@ fn no_upload_is_stopped_for_a_request_that_has_a_slot() {
             site.tell(Event::ClientSlow { id, rate });
         }
     }
-    site.now = site.now + Span::from_secs(1);
+    site.now = site.now + TimeSpan::from_secs(1);
     let visitor = from(&mut site, 10);
     assert!(runs(&site, visitor));
     assert_eq!(stopped(&site.log).len(), 1, "a reader, and nothing waits any more");
@@ -591,7 +591,7 @@ fn one_slot_is_an_uploads_too_and_with_all_slots_for_slow_clients_all_are() {
     let mut single = site(1, &[]);
     let id = upload(&mut single, 1);
     assert!(runs(&single, id));
-    let options = Options { limit: 2.into(), slow_share: Share::new(1.0), ..Options::default() };
+    let options = Options { limit: 2.into(), slow_share: Ratio::new(1.0), ..Options::default() };
     let mut site = Site::with("session-first", &[], classes(), options);
     let ids = [upload(&mut site, 1), upload(&mut site, 2)];
     assert!(ids.iter().all(|id| runs(&site, *id)));
@@ -629,7 +629,7 @@ fn of_equally_slow_clients_the_one_that_has_run_for_the_shortest_time_is_stopped
     let mut ids = Vec::new();
     for address in 1..=4 {
         ids.push(from(&mut site, address));
-        site.now = site.now + Span::from_secs(1);
+        site.now = site.now + TimeSpan::from_secs(1);
     }
     for id in [ids[2], ids[0], ids[3], ids[1]] {
         slow(&mut site, id, 700);
@@ -664,7 +664,7 @@ fn half_as_many_stops_as_there_are_slots_make_an_attack() {
         }
         empty(&mut site);
         let ids: Vec<RequestId> = (0..32).map(|n| from(&mut site, 1000 + n)).collect();
-        site.now = site.now + Span::from_millis(500);
+        site.now = site.now + TimeSpan::from_millis(500);
         // Slow clients may hold four slots.
         for id in &ids[..stops as usize + 4] {
             slow(&mut site, *id, 700);
@@ -715,7 +715,7 @@ fn a_free_slot_is_only_kept_from_uploads() {
                 uploads.insert(id, is_upload);
                 waiting.push(id);
             } else if dice.percent(40) {
-                site.now = site.now + Span::from_millis(500);
+                site.now = site.now + TimeSpan::from_millis(500);
                 slow(&mut site, running[dice.below(running.len() as u64) as usize], 700);
             } else {
                 let id = running.remove(dice.below(running.len() as u64) as usize);

@@ -5,7 +5,7 @@ use bywash_engine::{
     Action, AddressKey, Class, ClassId, ClassSet, End, Engine, Event, Meter, Options, Reading,
     Reason, Request, RequestId, SessionKey, Status, Tier,
 };
-use bywash_units::{Share, Span, Time, Utility};
+use bywash_units::{Ratio, Time, TimeSpan, Utility};
 
 pub(crate) const MAIN: ClassId = ClassId(0);
 pub(crate) const BROWSE: ClassId = ClassId(1);
@@ -188,11 +188,11 @@ impl Site {
     }
 
     pub(crate) fn cpu(&mut self, share: f64) {
-        self.tell(Event::Read(Reading { meter: Meter::Cpu, share: Share::new(share) }));
+        self.tell(Event::Read(Reading { meter: Meter::Cpu, share: Ratio::new(share) }));
     }
 
     /// Lets time pass and calls the timer whenever it is due.
-    pub(crate) fn pass(&mut self, span: Span) {
+    pub(crate) fn pass(&mut self, span: TimeSpan) {
         let then = self.now + span;
         while let Some(due) = self.engine.next_timer().filter(|due| *due <= then) {
             self.now = self.now.max(due);

@@ -3,7 +3,7 @@
 use bywash_engine::Bounds;
 use bywash_engine::classify::{Asked, Classifier, Rule, strict};
 use bywash_engine::{Class, ClassId, ClassSet, Tier};
-use bywash_units::{Span, Utility};
+use bywash_units::{TimeSpan, Utility};
 use proptest::prelude::*;
 
 const WORDS: [&str; 3] = ["a", "b", "c"];
@@ -18,8 +18,10 @@ fn class() -> impl Strategy<Value = Class> {
             revenue: Utility::default(),
             queue: None,
             requires: ClassSet::NONE,
-            stop: stop
-                .map(|(min, max)| Bounds { min: Span::from_secs(min), max: Span::from_secs(max) }),
+            stop: stop.map(|(min, max)| Bounds {
+                min: TimeSpan::from_secs(min),
+                max: TimeSpan::from_secs(max),
+            }),
             fixed_value: None,
         },
     )
@@ -113,7 +115,7 @@ fn classifier(patterns: &[String]) -> Classifier {
 struct Treated {
     rank: (bool, f64),
     is_free: bool,
-    runs: Option<Span>,
+    runs: Option<TimeSpan>,
 }
 
 fn treated(set: ClassSet, classes: &[Class], enforced: u8) -> Treated {

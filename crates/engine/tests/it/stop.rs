@@ -3,13 +3,13 @@
 use bywash_engine::Bounds;
 use bywash_engine::catalog::find_termination;
 use bywash_engine::{Action, ClassSet, End, Event, Options, Reason, Request, RequestId};
-use bywash_units::{Span, Utility};
+use bywash_units::{TimeSpan, Utility};
 
 use crate::site::{CONFIRM, DETAILS, MAIN, SEARCH, Site, classes};
 
-const LEAST: Span = Span::from_millis(100);
-const MOST: Span = Span::from_secs(5);
-const SHORT: Span = Span::from_millis(10);
+const LEAST: TimeSpan = TimeSpan::from_millis(100);
+const MOST: TimeSpan = TimeSpan::from_secs(5);
+const SHORT: TimeSpan = TimeSpan::from_millis(10);
 
 fn options(name: &str, given: &[(&str, &str)]) -> Options {
     let policy = find_termination(name).expect("the policy is in the catalogue");
@@ -24,24 +24,24 @@ fn site(name: &str, given: &[(&str, &str)]) -> Site {
     Site::with("session-first", &[("capacity", "1")], classes, options(name, given))
 }
 
-fn run_for(site: &mut Site, span: Span) {
+fn run_for(site: &mut Site, span: TimeSpan) {
     site.arrive(SEARCH);
     site.now = site.now + span;
     site.finish();
 }
 
 /// Returns a site that has seen a hundred searches, of which every tenth took long.
-fn taught(name: &str, long: Span) -> Site {
+fn taught(name: &str, long: TimeSpan) -> Site {
     let mut site = site(name, &[]);
     for i in 0..100 {
         run_for(&mut site, if i % 10 == 9 { long } else { SHORT });
     }
-    site.now = site.now + Span::from_secs(2);
+    site.now = site.now + TimeSpan::from_secs(2);
     site
 }
 
 /// Lets a search run for `age` while another waits, and lets a third arrive.
-fn crowded(site: &mut Site, age: Span) -> [RequestId; 3] {
+fn crowded(site: &mut Site, age: TimeSpan) -> [RequestId; 3] {
     let [running, waiting] = [site.arrive(SEARCH), site.arrive(SEARCH)];
     site.now = site.now + age;
     [running, waiting, site.arrive(SEARCH)]
@@ -60,7 +60,7 @@ fn one_that_can_be_stopped_is_stopped_when_it_has_run_for_its_most() {
     assert_eq!(site.stopped(search), Some(Reason::RanTooLong));
     let last = [site.log[site.log.len() - 2], site.log[site.log.len() - 1]];
     assert!(
-        matches!(last[0], Action::Terminate { retry_after, .. } if retry_after >= Span::from_secs(1))
+        matches!(last[0], Action::Terminate { retry_after, .. } if retry_after >= TimeSpan::from_secs(1))
     );
     assert_eq!(last[1], Action::Dispatch { id: next, reason: Reason::Best });
     assert_eq!(site.status().running, 1);
@@ -81,19 +81,19 @@ fn one_whose_response_has_begun_is_never_stopped() {
 #[test]
 fn the_threshold_falls_with_what_is_lost_and_rises_again() {
     let mut site = site("loss", &[("interval", "10s")]);
-    let [first, ..] = crowded(&mut site, Span::ZERO);
+    let [first, ..] = crowded(&mut site, TimeSpan::ZERO);
     assert_eq!(site.engine.next_timer(), Some(site.now + MOST));
     // One of three is lost in this interval, so in the next one the minimum is granted.
-    site.pass(Span::from_millis(4_900));
+    site.pass(TimeSpan::from_millis(4_900));
     site.finish();
     site.drain();
     assert_eq!(site.stopped(first), None);
-    site.now = site.now + Span::from_secs(6);
+    site.now = site.now + TimeSpan::from_secs(6);
     let short = site.arrive(SEARCH);
     site.pass(LEAST);
     assert_eq!(site.stopped(short), Some(Reason::RanTooLong));
     // One of one was stopped. But then no request arrives for an interval.
-    site.now = site.now + Span::from_secs(30);
+    site.now = site.now + TimeSpan::from_secs(30);
     site.arrive(SEARCH);
     assert_eq!(site.engine.next_timer(), Some(site.now + MOST));
 }
@@ -106,15 +106,15 @@ fn all_end(site: &mut Site) {
 
 /// Returns the longest that a search may run after `happens` has happened twenty times within an
 /// interval in which one of two is lost.
-fn granted_after(happens: impl Fn(&mut Site)) -> Span {
+fn granted_after(happens: impl Fn(&mut Site)) -> TimeSpan {
     let mut site = site("loss", &[("interval", "10s")]);
-    crowded(&mut site, Span::ZERO);
+    crowded(&mut site, TimeSpan::ZERO);
     for _ in 0..20 {
         all_end(&mut site);
         happens(&mut site);
     }
     all_end(&mut site);
-    site.now = site.now + Span::from_secs(11);
+    site.now = site.now + TimeSpan::from_secs(11);
     site.arrive(SEARCH);
     site.engine.next_timer().expect("somebody runs who can be stopped").since(site.now)
 }
@@ -147,8 +147,8 @@ fn a_crowd_that_leaves_does_not_hide_what_is_lost_of_those_who_stay() {
 
 #[test]
 fn before_one_is_lost_the_one_that_promises_less_is_stopped_and_the_best_gets_its_slot() {
-    let mut site = taught("marginal", Span::from_secs(4));
-    let [long, waiting, new] = crowded(&mut site, Span::from_millis(500));
+    let mut site = taught("marginal", TimeSpan::from_secs(4));
+    let [long, waiting, new] = crowded(&mut site, TimeSpan::from_millis(500));
     assert_eq!(site.stopped(long), Some(Reason::Preempted));
     assert_eq!(site.refusal(new), None);
     assert_eq!(site.log.last(), Some(&Action::Dispatch { id: waiting, reason: Reason::Best }));
@@ -163,22 +163,22 @@ fn queue_that_has_learned(given: &[(&str, &str)]) -> Site {
     classes[SEARCH.index()].stop = Some(Bounds { min: LEAST, max: MOST });
     let mut site = Site::with("session-first", given, classes, options("marginal", &[]));
     for i in 0..100 {
-        run_for(&mut site, if i % 10 == 9 { Span::from_secs(4) } else { SHORT });
+        run_for(&mut site, if i % 10 == 9 { TimeSpan::from_secs(4) } else { SHORT });
     }
-    site.now = site.now + Span::from_secs(2);
+    site.now = site.now + TimeSpan::from_secs(2);
     site
 }
 
 #[test]
 fn one_is_stopped_when_the_queue_is_nearly_full_and_for_a_while_already_when_it_fills() {
     let mut site = queue_that_has_learned(&[("capacity", "16")]);
-    let mut stopped_at = |pause: Span| {
+    let mut stopped_at = |pause: TimeSpan| {
         while site.status().running > 0 {
             site.finish();
         }
         site.now = site.now + pause;
         let long = site.arrive(SEARCH);
-        site.now = site.now + Span::from_secs(1);
+        site.now = site.now + TimeSpan::from_secs(1);
         let mut came = 0;
         while site.stopped(long).is_none() {
             site.arrive(SEARCH);
@@ -187,10 +187,10 @@ fn one_is_stopped_when_the_queue_is_nearly_full_and_for_a_while_already_when_it_
         assert_eq!((site.status().running, site.status().waiting), (1, came - 1));
         came
     };
-    assert_eq!(stopped_at(Span::from_secs(2)), 15);
-    assert_eq!(stopped_at(Span::from_secs(2)), 5);
-    assert_eq!(stopped_at(Span::from_secs(4)), 5, "this one did not renew the while");
-    assert_eq!(stopped_at(Span::from_secs(10)), 15);
+    assert_eq!(stopped_at(TimeSpan::from_secs(2)), 15);
+    assert_eq!(stopped_at(TimeSpan::from_secs(2)), 5);
+    assert_eq!(stopped_at(TimeSpan::from_secs(4)), 5, "this one did not renew the while");
+    assert_eq!(stopped_at(TimeSpan::from_secs(10)), 15);
 }
 
 #[test]
@@ -198,10 +198,10 @@ fn one_is_stopped_when_another_has_waited_for_a_tenth_of_patience_however_long_t
     let mut site = queue_that_has_learned(&[("capacity", "1000"), ("patience", "20s")]);
     let long = site.arrive(SEARCH);
     site.arrive(SEARCH);
-    site.now = site.now + Span::from_millis(1_999);
+    site.now = site.now + TimeSpan::from_millis(1_999);
     site.arrive(SEARCH);
     assert_eq!(site.stopped(long), None);
-    site.now = site.now + Span::from_millis(1);
+    site.now = site.now + TimeSpan::from_millis(1);
     site.arrive(SEARCH);
     assert_eq!(site.stopped(long), Some(Reason::Preempted));
 }
@@ -214,7 +214,7 @@ fn a_stranger_that_has_waited_for_long_does_not_make_requests_of_sessions_be_sto
     }
     let long = site.arrive_in(1, SEARCH);
     site.arrive(SEARCH);
-    site.now = site.now + Span::from_secs(3);
+    site.now = site.now + TimeSpan::from_secs(3);
     site.arrive_in(2, SEARCH);
     assert_eq!(site.stopped(long), None);
 }
@@ -222,13 +222,13 @@ fn a_stranger_that_has_waited_for_long_does_not_make_requests_of_sessions_be_sto
 #[test]
 fn where_the_limit_has_fallen_nobody_is_stopped_as_that_makes_no_room() {
     for (slots, expected) in [(1, None), (2, Some(Reason::Preempted))] {
-        let mut site = taught("marginal", Span::from_secs(4));
+        let mut site = taught("marginal", TimeSpan::from_secs(4));
         site.limit(2);
         let long = site.arrive(SEARCH);
         site.arrive(SEARCH);
         site.limit(slots);
         site.arrive(SEARCH);
-        site.now = site.now + Span::from_secs(1);
+        site.now = site.now + TimeSpan::from_secs(1);
         site.arrive(SEARCH);
         assert_eq!(site.stopped(long), expected, "{slots} slots");
     }
@@ -236,8 +236,8 @@ fn where_the_limit_has_fallen_nobody_is_stopped_as_that_makes_no_room() {
 
 #[test]
 fn nobody_is_stopped_before_the_least_of_its_class() {
-    let mut site = taught("marginal", Span::from_secs(4));
-    let [long, _, new] = crowded(&mut site, Span::from_millis(99));
+    let mut site = taught("marginal", TimeSpan::from_secs(4));
+    let [long, _, new] = crowded(&mut site, TimeSpan::from_millis(99));
     assert_eq!(site.stopped(long), None);
     assert!(site.refusal(new).is_some());
 }
@@ -246,10 +246,10 @@ fn nobody_is_stopped_before_the_least_of_its_class() {
 fn nobody_is_stopped_where_all_take_as_long_as_each_other() {
     let mut site = site("marginal", &[]);
     for _ in 0..100 {
-        run_for(&mut site, Span::from_millis(400));
+        run_for(&mut site, TimeSpan::from_millis(400));
     }
-    site.now = site.now + Span::from_secs(2);
-    let [long, _, new] = crowded(&mut site, Span::from_millis(300));
+    site.now = site.now + TimeSpan::from_secs(2);
+    let [long, _, new] = crowded(&mut site, TimeSpan::from_millis(300));
     assert_eq!(site.stopped(long), None, "it is nearly done");
     assert!(site.refusal(new).is_some());
 }
@@ -257,13 +257,13 @@ fn nobody_is_stopped_where_all_take_as_long_as_each_other() {
 #[test]
 fn who_has_proven_more_is_not_stopped_for_who_has_proven_less() {
     for (proven, expected) in [(true, None), (false, Some(Reason::Preempted))] {
-        let mut site = taught("marginal", Span::from_secs(4));
+        let mut site = taught("marginal", TimeSpan::from_secs(4));
         if proven {
             site.prove(1, &[MAIN]);
         }
         let long = site.arrive_in(1, SEARCH);
         site.arrive_in(1, SEARCH);
-        site.now = site.now + Span::from_secs(1);
+        site.now = site.now + TimeSpan::from_secs(1);
         site.arrive(SEARCH);
         assert_eq!(site.stopped(long), expected, "proven: {proven}");
     }
@@ -271,9 +271,9 @@ fn who_has_proven_more_is_not_stopped_for_who_has_proven_less() {
 
 #[test]
 fn who_comes_and_leaves_stops_nobody() {
-    let mut site = taught("marginal", Span::from_secs(4));
+    let mut site = taught("marginal", TimeSpan::from_secs(4));
     let long = site.arrive(SEARCH);
-    site.now = site.now + Span::from_secs(1);
+    site.now = site.now + TimeSpan::from_secs(1);
     for _ in 0..100 {
         let hasty = site.arrive(SEARCH);
         site.leave(hasty);
@@ -283,11 +283,11 @@ fn who_comes_and_leaves_stops_nobody() {
 
 #[test]
 fn nobody_is_stopped_whom_the_driver_would_not_stop() {
-    let mut site = taught("marginal", Span::from_secs(4));
+    let mut site = taught("marginal", TimeSpan::from_secs(4));
     let request = Request { cancellable: false, ..Request::of(SEARCH) };
     let long = site.request(request);
     site.arrive(SEARCH);
-    site.pass(Span::from_secs(1));
+    site.pass(TimeSpan::from_secs(1));
     let new = site.arrive(SEARCH);
     assert_eq!((site.stopped(long), site.refusal(new)), (None, Some(Reason::QueueFull)));
     site.pass(MOST * 2);
@@ -315,13 +315,13 @@ fn nobody_is_stopped_for_one_that_would_not_get_the_slot() {
     let given = [("capacity", "8")];
     let mut site = Site::with("session-first", &given, classes, options("marginal", &[]));
     for _ in 0..40 {
-        run_for(&mut site, Span::from_secs(3));
+        run_for(&mut site, TimeSpan::from_secs(3));
         site.arrive(MAIN);
         site.now = site.now + SHORT;
         site.finish();
     }
     let [running, _] = [site.arrive(SEARCH), site.arrive(SEARCH)];
-    site.now = site.now + Span::from_secs(1);
+    site.now = site.now + TimeSpan::from_secs(1);
     for _ in 0..20 {
         site.arrive(MAIN);
     }
@@ -340,14 +340,14 @@ fn a_request_that_waits_behind_the_others_does_not_keep_a_long_one_running() {
         let options = options("marginal", &[]);
         let mut site = Site::with("session-first", &given, classes.clone(), options);
         for i in 0..100 {
-            run_for(&mut site, if i % 10 == 9 { Span::from_secs(4) } else { SHORT });
+            run_for(&mut site, if i % 10 == 9 { TimeSpan::from_secs(4) } else { SHORT });
         }
-        site.now = site.now + Span::from_secs(2);
+        site.now = site.now + TimeSpan::from_secs(2);
         let long = site.arrive(SEARCH);
         if waits_behind {
             site.arrive(DETAILS);
         }
-        site.now = site.now + Span::from_secs(1);
+        site.now = site.now + TimeSpan::from_secs(1);
         let new: Vec<RequestId> = (0..8).map(|_| site.arrive(SEARCH)).collect();
         assert_eq!(site.stopped(long), Some(Reason::Preempted), "waits behind: {waits_behind}");
         let started = |action: &Action| match action {
@@ -368,12 +368,12 @@ fn a_request_that_waits_behind_the_others_for_long_is_no_reason_to_stop_one() {
     let given = [("floor_share", "0")];
     let mut site = Site::with("session-first", &given, classes, options("marginal", &[]));
     for i in 0..100 {
-        run_for(&mut site, if i % 10 == 9 { Span::from_secs(4) } else { SHORT });
+        run_for(&mut site, if i % 10 == 9 { TimeSpan::from_secs(4) } else { SHORT });
     }
     site.arrive(SEARCH);
     let minor = site.arrive(DETAILS);
     for _ in 0..30 {
-        site.now = site.now + Span::from_secs(1);
+        site.now = site.now + TimeSpan::from_secs(1);
         site.arrive(SEARCH);
         site.finish();
     }
@@ -383,18 +383,20 @@ fn a_request_that_waits_behind_the_others_for_long_is_no_reason_to_stop_one() {
 
 #[test]
 fn a_short_maximum_wait_is_what_a_long_wait_is_compared_with() {
-    for (max_wait, expected) in [(Span::from_secs(1), Some(Reason::Preempted)), (Span::MAX, None)] {
+    for (max_wait, expected) in
+        [(TimeSpan::from_secs(1), Some(Reason::Preempted)), (TimeSpan::MAX, None)]
+    {
         let mut classes = classes();
         classes[SEARCH.index()].stop = Some(Bounds { min: LEAST, max: MOST });
         let options = Options { max_wait: Some(max_wait), ..options("marginal", &[]) };
         let mut site = Site::with("session-first", &[], classes, options);
         for i in 0..100 {
-            run_for(&mut site, if i % 10 == 9 { Span::from_secs(4) } else { SHORT });
+            run_for(&mut site, if i % 10 == 9 { TimeSpan::from_secs(4) } else { SHORT });
         }
-        site.now = site.now + Span::from_secs(2);
+        site.now = site.now + TimeSpan::from_secs(2);
         let [long, _] = [site.arrive(SEARCH), site.arrive(SEARCH)];
         // A tenth of the maximum wait, and far from a tenth of the patience.
-        site.now = site.now + Span::from_millis(200);
+        site.now = site.now + TimeSpan::from_millis(200);
         site.arrive(SEARCH);
         assert_eq!(site.stopped(long), expected, "{max_wait}");
     }
@@ -407,10 +409,10 @@ fn one_that_many_ask_for_at_once_stops_nobody() {
     let given = [("principal_cap", "1")];
     let mut site = Site::with("session-first", &given, classes, options("marginal", &[]));
     for i in 0..100 {
-        run_for(&mut site, if i % 10 == 9 { Span::from_secs(4) } else { SHORT });
+        run_for(&mut site, if i % 10 == 9 { TimeSpan::from_secs(4) } else { SHORT });
     }
     let long = site.arrive(SEARCH);
-    site.now = site.now + Span::from_secs(1);
+    site.now = site.now + TimeSpan::from_secs(1);
     for _ in 0..50 {
         site.arrive_from(7, SEARCH);
     }
@@ -424,13 +426,13 @@ fn what_the_other_request_is_worth_counts() {
         for (class, millis) in [(SEARCH, 400), (DETAILS, 1500), (CONFIRM, 1500)] {
             for _ in 0..40 {
                 site.arrive(class);
-                site.now = site.now + Span::from_millis(millis);
+                site.now = site.now + TimeSpan::from_millis(millis);
                 site.finish();
             }
         }
         let search = site.arrive(SEARCH);
         site.arrive(class);
-        site.now = site.now + Span::from_millis(300);
+        site.now = site.now + TimeSpan::from_millis(300);
         site.arrive(class);
         assert_eq!(site.stopped(search), expected, "for {class:?}");
     }
@@ -438,7 +440,7 @@ fn what_the_other_request_is_worth_counts() {
 
 #[test]
 fn a_lower_limit_and_another_policy_leave_everything_in_order() {
-    let mut site = taught("marginal", Span::from_secs(4));
+    let mut site = taught("marginal", TimeSpan::from_secs(4));
     let search = site.arrive(SEARCH);
     let with_bounds = site.engine.classes().to_vec();
     site.reconfigure(with_bounds.clone(), None, options("fixed", &[]));
@@ -454,14 +456,14 @@ fn a_lower_limit_and_another_policy_leave_everything_in_order() {
 
 #[test]
 fn one_that_has_proven_more_shields_nobody_behind_it() {
-    let mut site = taught("marginal", Span::from_secs(4));
+    let mut site = taught("marginal", TimeSpan::from_secs(4));
     site.limit(2);
     site.prove(1, &[MAIN]);
     let shielded = site.arrive_in(1, SEARCH);
     site.now = site.now + SHORT;
     let behind = site.arrive(SEARCH);
     site.arrive(SEARCH);
-    site.now = site.now + Span::from_secs(1);
+    site.now = site.now + TimeSpan::from_secs(1);
     site.arrive(SEARCH);
     assert_eq!((site.stopped(shielded), site.stopped(behind)), (None, Some(Reason::Preempted)));
 }
@@ -480,7 +482,7 @@ fn the_longest_of_all_standings_is_overdue_first() {
     let new = site.arrive(SEARCH);
     site.now = site.now + LEAST;
     site.arrive_in(1, SEARCH);
-    let left = Span::from_millis(4_900);
+    let left = TimeSpan::from_millis(4_900);
     assert_eq!(site.engine.next_timer(), Some(site.now + left));
     site.pass(left);
     assert_eq!((site.stopped(new), site.status().running), (Some(Reason::RanTooLong), 1));
@@ -488,9 +490,9 @@ fn the_longest_of_all_standings_is_overdue_first() {
 
 #[test]
 fn while_nobody_may_be_stopped_nobody_is_and_afterwards_who_is_overdue() {
-    let mut site = taught("marginal", Span::from_secs(4));
+    let mut site = taught("marginal", TimeSpan::from_secs(4));
     site.engine.may_stop(false);
-    let [long, _, new] = crowded(&mut site, Span::from_secs(1));
+    let [long, _, new] = crowded(&mut site, TimeSpan::from_secs(1));
     assert_eq!((site.stopped(long), site.refusal(new)), (None, Some(Reason::QueueFull)));
     assert_eq!(site.engine.next_timer(), None);
     site.pass(MOST * 2);
@@ -499,7 +501,7 @@ fn while_nobody_may_be_stopped_nobody_is_and_afterwards_who_is_overdue() {
     assert_eq!(actions, [], "a driver may be early");
     assert_eq!(site.stopped(long), None);
     site.engine.may_stop(true);
-    site.pass(Span::ZERO);
+    site.pass(TimeSpan::ZERO);
     assert_eq!(site.stopped(long), Some(Reason::RanTooLong));
 }
 
@@ -511,11 +513,11 @@ fn errors_that_come_quickly_are_no_quick_successes() {
         for i in 0..400 {
             let id = site.arrive(SEARCH);
             let (span, end) = if i % 10 == 9 { (400, End::ANSWERED) } else { (10, quick) };
-            site.now = site.now + Span::from_millis(span);
+            site.now = site.now + TimeSpan::from_millis(span);
             site.tell(Event::Finished { id, end });
         }
-        site.now = site.now + Span::from_secs(2);
-        let [long, ..] = crowded(&mut site, Span::from_millis(150));
+        site.now = site.now + TimeSpan::from_secs(2);
+        let [long, ..] = crowded(&mut site, TimeSpan::from_millis(150));
         assert_eq!(site.stopped(long), expected, "done: {done}");
     }
 }
@@ -534,12 +536,12 @@ fn whose_client_waits_no_longer_is_refused_and_nobody_else_pays_for_it() {
         other => panic!("{other:?}"),
     };
     let after_many = pause(&site);
-    assert!(after_many <= Span::from_secs(1), "{after_many}");
+    assert!(after_many <= TimeSpan::from_secs(1), "{after_many}");
     // The event has no effect on a running request.
     site.tell(Event::OutOfTime { id: running });
     assert_eq!((site.status().running, site.status().waiting), (1, 0));
     site.finish();
-    site.now = site.now + Span::from_secs(11);
+    site.now = site.now + TimeSpan::from_secs(11);
     site.arrive(SEARCH);
     assert_eq!(site.engine.next_timer(), Some(site.now + MOST), "the threshold is where it was");
 }

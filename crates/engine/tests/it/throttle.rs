@@ -5,13 +5,13 @@ use bywash_engine::throttle::Rule;
 use bywash_engine::{
     Action, AddressKey, End, Event, Options, Reason, Request, RequestId, SessionKey, Upload,
 };
-use bywash_units::{Rate, Span};
+use bywash_units::{Rate, TimeSpan};
 
 use crate::dice::Dice;
 use crate::site::{DETAILS, LOGIN, MAIN, SEARCH, Site, classes};
 
 const RULE: RuleId = RuleId(7);
-const SECOND: Span = Span::from_secs(1);
+const SECOND: TimeSpan = TimeSpan::from_secs(1);
 
 /// Returns a site with four slots and this rule.
 fn site(rule: Rule) -> Site {
@@ -180,7 +180,7 @@ fn one_principal_has_a_quarter_of_the_places() {
 
 #[test]
 fn where_nobody_may_wait_as_many_run_as_may_run() {
-    let mut site = site(Rule { queue: 0, wait: Span::ZERO, ..Rule::max_concurrency(2) });
+    let mut site = site(Rule { queue: 0, wait: TimeSpan::ZERO, ..Rule::max_concurrency(2) });
     let came = [(); 3].map(|()| elephant(&mut site));
     let runs = came.map(|id| why_it_runs(&site, id).is_some());
     assert_eq!((runs, site.refusal(came[2])), ([true, true, false], Some(Reason::Throttled)));
@@ -267,7 +267,7 @@ fn whatever_happens_ants_are_first_and_every_request_is_answered_once() {
                     set(&mut site, &rules);
                     set(&mut site, &shuffled(&rules, &mut dice));
                 }
-                _ => site.run_to(site.now + Span::from_millis(dice.below(1500))),
+                _ => site.run_to(site.now + TimeSpan::from_millis(dice.below(1500))),
             }
             let status = site.status();
             assert!(status.running <= 4, "seed {seed}: {status:?}");
@@ -288,7 +288,7 @@ fn any_rule(dice: &mut Dice) -> Rule {
         max_concurrency: dice.below(4) as u32,
         rate: dice.percent(40).then(|| Rate::per_second(dice.below(5) as f64)),
         queue: dice.below(6) as u32,
-        wait: Span::from_millis(dice.below(4000)),
+        wait: TimeSpan::from_millis(dice.below(4000)),
     }
 }
 

@@ -4,7 +4,7 @@ use bywash_engine::{
     Class, ClassId, ClassSet, End, Event, Learn, Learned, Options, Request, RequestId, Service,
     SessionKey, Signals,
 };
-use bywash_units::{Span, Utility};
+use bywash_units::{TimeSpan, Utility};
 
 use crate::site::{
     BROWSE, CONFIRM, DETAILS, LOGIN, MAIN, PAYMENT, SEARCH, SHIPPING, Site, classes,
@@ -34,7 +34,7 @@ fn served(site: &mut Site, session: u64, class: ClassId, signals: Signals) {
 fn brings(site: &mut Site, session: u64, class: ClassId, signals: Signals, revenue: f64) {
     let key = SessionKey(session);
     site.request(Request { session: Some(key), signals, ..Request::of(class) });
-    site.now = site.now + Span::from_millis(10);
+    site.now = site.now + TimeSpan::from_millis(10);
     let revenue = Utility::new(revenue);
     site.tell(Event::Served {
         session: key,
@@ -67,7 +67,7 @@ fn taught(policy: &str) -> Site {
     sessions(&mut site, 400, MAIN, Signals::NONE, 10);
     sessions(&mut site, 150, MAIN, CART, 3);
     sessions(&mut site, 400, SEARCH, Signals::NONE, 100);
-    site.now = site.now + Span::from_secs(10);
+    site.now = site.now + TimeSpan::from_secs(10);
     site
 }
 
@@ -162,7 +162,7 @@ fn whoever_waits_when_it_becomes_known_is_ranked_by_it() {
     site.prove(1, &[SHIPPING]);
     site.prove(2, &[LOGIN]);
     let payment = site.arrive_in(1, PAYMENT);
-    site.now = site.now + Span::from_secs(10);
+    site.now = site.now + TimeSpan::from_secs(10);
     // This is nearer to the order than any first page, and not as near as the payment.
     let shipping = site.arrive_in(2, SHIPPING);
     assert!(site.engine.learning().is_known());

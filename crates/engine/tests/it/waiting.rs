@@ -1,11 +1,11 @@
 //! The time that a request may wait, and the effects of a change of the limit.
 
 use bywash_engine::{Action, End, Event, Options, Reason, RequestId};
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use crate::site::{BROWSE, CONFIRM, LOGIN, MAIN, SEARCH, Site, classes};
 
-const SECOND: Span = Span::from_secs(1);
+const SECOND: TimeSpan = TimeSpan::from_secs(1);
 
 fn impatient(policy: &str) -> Site {
     let options = Options { limit: 1.into(), max_wait: Some(SECOND * 10), ..Options::default() };
@@ -105,7 +105,7 @@ fn a_request_that_ran_and_whose_client_left_gives_its_slot_on() {
 
 #[test]
 fn retry_after_is_the_time_to_drain_the_queue_within_its_bounds() {
-    let retry_after = |service: Span| {
+    let retry_after = |service: TimeSpan| {
         let mut site = Site::busy("single-queue", &[("capacity", "3")]);
         site.pass(service);
         site.finish();
@@ -118,7 +118,7 @@ fn retry_after_is_the_time_to_drain_the_queue_within_its_bounds() {
             other => panic!("a full queue refuses, and not {other:?}"),
         }
     };
-    assert_eq!(retry_after(Span::from_millis(10)), SECOND, "never sooner");
+    assert_eq!(retry_after(TimeSpan::from_millis(10)), SECOND, "never sooner");
     assert_eq!(retry_after(SECOND * 2), SECOND * 8, "three wait, and the one that retries");
     assert_eq!(retry_after(SECOND * 100), SECOND * 32, "never later");
 }

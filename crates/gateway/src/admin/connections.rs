@@ -61,7 +61,8 @@ pub(super) enum TooMany {
 }
 
 impl AdminConnections {
-    /// Admits a connection. Returns `None` if there are as many as allowed and all are busy.
+    /// Admits a connection. If there are [`MOST`] already, it evicts the oldest unknown connection,
+    /// or else the oldest one that is not busy. Returns `None` if there is neither.
     pub(super) fn admit(&self) -> Option<Rc<AdminConnection>> {
         let mut connections = self.0.borrow_mut();
         connections.retain(|connection| connection.strong_count() > 0);

@@ -1,15 +1,17 @@
 //! `/v1/elephants`: the elephants that were found, the decisions about them, and new decisions.
 
 use bywash_api::{Ask, Code, Decision, Elephant, Elephants, Preview, Previewed};
-use bywash_control::{Book, Change, Effect, Entry, Gauge, Grants, Refused as Undoable, State};
+use bywash_control::{
+    Change, Effect, Entry, Gauge, Refused as Undoable, RuleLimits, RuleStore, State,
+};
 use bywash_engine::RuleId;
 use bywash_engine::classify::Pattern;
 use bywash_terminal::text::excerpt;
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use super::answer::{Answered, Refused, document};
 use super::auth::Caller;
-use super::input::word;
+use super::input::meta;
 use super::policy::unwritten;
 use crate::decisions::elephants as decisions;
 use crate::decisions::watch::{MINUTE, before, capacities};
@@ -22,14 +24,14 @@ use crate::state::writer::Version;
 pub(super) fn list(shared: &Shared) -> Elephants {
     let throttled = shared.driver.throttled();
     let findings = shared.elephants.findings();
-    let entries = findings.book.get().entries().iter();
+    let entries = findings.store.get().entries().iter();
     Elephants {
         revision: findings.revision,
         seen_s: findings.sight.seen().as_secs_f64(),
         missed: findings.sight.missed(),
         resources: findings.sight.looked(),
         lanes: shared.elephants.lanes.status(),
-        kept: findings.book.is_saved(),
+        kept: findings.store.is_saved(),
         elephants: entries.map(|entry| described(shared, entry, &throttled)).collect(),
     }
 }
@@ -42,7 +44,7 @@ pub(super) fn show(shared: &Shared, number: &str) -> Answered {
 fn shown(shared: &Shared, number: u32) -> Result<Elephant, Refused> {
     let throttled = shared.driver.throttled();
     let findings = shared.elephants.findings();
-    let entry = findings.book.get().entry(number).map_err(Refused::not_found)?;
+    let entry = findings.store.get().entry(number).map_err(Refused::not_found)?;
     let mut elephant = described(shared, entry, &throttled);
     elephant.under = under(shared, entry);
     let within = shared.elephants.watched().within(&[&entry.pattern]);
@@ -60,10 +62,10 @@ pub(super) fn number_of(text: &str) -> Result<u32, Refused> {
 pub(super) fn preview(shared: &Shared, number: &str, preview: Preview) -> Answered {
     let number = number_of(number)?;
     let findings = shared.elephants.findings();
-    let entry = findings.book.get().entry(number).map_err(Refused::not_found)?;
-    let grants = entry.with(preview.change).map_err(Refused::invalid)?;
-    let (effect, unpredicted) = effect(entry, &grants);
-    Ok(document(&Previewed { grants, effect, unpredicted }))
+    let entry = findings.store.get().entry(number).map_err(Refused::not_found)?;
+    let limits = entry.with(preview.change).map_err(Refused::invalid)?;
+    let (effect, unpredicted) = effect(entry, &limits);
+    Ok(document(&Previewed { limits, effect, unpredicted }))
 }
 
 /// A kind of decision about an elephant.
@@ -85,37 +87,37 @@ pub(super) async fn decide(
 ) -> Answered {
     let id = number_of(number)?;
     let Decision { by, why, lasts, change, revision } = decision;
-    let mut word = word(caller.author(by)?, why, lasts.as_deref())?;
+    let mut meta = meta(caller.author(by)?, why, lasts.as_deref())?;
     if matches!(verb, Verb::Reject | Verb::Undo) && change != Change::default() {
         return Err(Refused::invalid(
             "`change` sets the limits of a rule: only approve and try take it",
         ));
     }
     let now = wall_clock::now();
-    let measured = if matches!(verb, Verb::Try) { word.lasts } else { MINUTE };
-    let was = |book: &Book| {
-        let entry = book.entry(id).ok()?;
+    let measured = if matches!(verb, Verb::Try) { meta.lasts } else { MINUTE };
+    let was = |store: &RuleStore| {
+        let entry = store.entry(id).ok()?;
         before(&shared.elephants.watched(), entry, shared.driver.now(), measured)
     };
-    let decided = decisions::decide(shared, |book| {
-        book.is_seen(id, revision)?;
+    let decided = decisions::decide(shared, |store| {
+        store.is_seen(id, revision)?;
         let note = match verb {
             Verb::Approve => {
-                let before = was(book);
+                let before = was(store);
                 // Without a given duration, the rule keeps its present end.
-                if let Some(end) = book.entry(id)?.ends().filter(|_| lasts.is_none()) {
-                    word = word.until(now, end);
+                if let Some(end) = store.entry(id)?.ends().filter(|_| lasts.is_none()) {
+                    meta = meta.until(now, end);
                 }
-                let note = book.approve(now, id, change, word)?;
-                book.was_before(now, id, before);
+                let note = store.approve(now, id, change, meta)?;
+                store.was_before(now, id, before);
                 note
             }
             Verb::Try => {
-                let before = was(book);
-                book.try_out(now, id, change, word, before)?
+                let before = was(store);
+                store.try_out(now, id, change, meta, before)?
             }
-            Verb::Reject => book.reject(now, id, word)?,
-            Verb::Undo => book.undo(now, id, word)?,
+            Verb::Reject => store.reject(now, id, meta)?,
+            Verb::Undo => store.undo(now, id, meta)?,
         };
         Ok(vec![note])
     });
@@ -125,7 +127,7 @@ pub(super) async fn decide(
 /// Creates an entry for a route that an operator asks for by its name.
 pub(super) async fn ask(shared: &Shared, caller: &Caller, asked: Ask) -> Answered {
     let Ask { by, why, pattern } = asked;
-    let word = word(caller.author(by)?, why, None)?;
+    let meta = meta(caller.author(by)?, why, None)?;
     let (slots, _) = capacities(shared);
     let Some(found) = shared.elephants.watched().named(&pattern, slots) else {
         let name = excerpt(&pattern, 80);
@@ -135,9 +137,9 @@ pub(super) async fn ask(shared: &Shared, caller: &Caller, asked: Ask) -> Answere
         )));
     };
     let mut number = 0;
-    let decided = decisions::decide(shared, |book| {
+    let decided = decisions::decide(shared, |store| {
         let note;
-        (number, note) = book.ask(wall_clock::now(), found, word)?;
+        (number, note) = store.ask(wall_clock::now(), found, meta)?;
         Ok(note.into_iter().collect())
     });
     document_of(shared, number, decided).await
@@ -163,9 +165,9 @@ const fn code_of(why: &Undoable) -> Code {
     match why {
         Undoable::Unknown(_) => Code::NotFound,
         Undoable::Conflict { .. } => Code::Conflict,
-        Undoable::Word(_)
+        Undoable::DecisionMeta(_)
         | Undoable::Transacts
-        | Undoable::Grants(_)
+        | Undoable::RuleLimits(_)
         | Undoable::Trial
         | Undoable::Many
         | Undoable::Full
@@ -178,8 +180,8 @@ const fn code_of(why: &Undoable) -> Code {
 /// lanes for its bytes. All of this is cheap to compute, as there may be many entries.
 fn described(shared: &Shared, entry: &Entry, throttled: &[(RuleId, u32, u32)]) -> Elephant {
     let proposed = entry.with(Change::default()).ok();
-    let (effect, unpredicted) = proposed.map_or((None, None), |grants| effect(entry, &grants));
-    let holds_bytes = matches!(&entry.state, State::Ruled(rule) if rule.grants.bytes.is_some());
+    let (effect, unpredicted) = proposed.map_or((None, None), |limits| effect(entry, &limits));
+    let holds_bytes = matches!(&entry.state, State::Ruled(rule) if rule.limits.bytes.is_some());
     let counts = throttled.iter().find(|(id, ..)| id.0 == entry.number);
     Elephant {
         entry: entry.clone(),
@@ -210,15 +212,15 @@ fn evaded(pattern: &str) -> Option<String> {
 fn under(shared: &Shared, entry: &Entry) -> Option<Gauge> {
     let State::Ruled(rule) = &entry.state else { return None };
     let holds = wall_clock::now().duration_since(rule.since).unsigned_abs();
-    let lasted = Span::from(holds).min(MINUTE);
+    let lasted = TimeSpan::from(holds).min(MINUTE);
     let now = shared.driver.now();
     Some(shared.elephants.watched().gauge(entry, now - lasted, now))
 }
 
 /// Predicts the effect of a rule, or says why it is unknown. Both are `None` if there is no
 /// finding.
-fn effect(entry: &Entry, grants: &Grants) -> (Option<Effect>, Option<String>) {
-    match entry.found.as_ref().map(|found| Effect::of(found, grants)) {
+fn effect(entry: &Entry, limits: &RuleLimits) -> (Option<Effect>, Option<String>) {
+    match entry.found.as_ref().map(|found| Effect::of(found, limits)) {
         Some(Ok(effect)) => (Some(effect), None),
         Some(Err(why)) => (None, Some(why.to_string())),
         None => (None, None),

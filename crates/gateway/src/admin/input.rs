@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::future::poll_fn;
 
 use bywash_api::Code;
-use bywash_control::Word;
+use bywash_control::DecisionMeta;
 use bywash_message::Request;
 use bywash_terminal::text::{escaped, excerpt};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use serde::de::DeserializeOwned;
 
 use super::answer::Refused;
@@ -20,7 +20,7 @@ use crate::io::body::Piece;
 const MOST: usize = 16 * 1024;
 
 /// How long a decision holds by default.
-const USUAL: Span = Span::from_secs(3600);
+const USUAL: TimeSpan = TimeSpan::from_secs(3600);
 
 /// Reads the document in a request's body.
 pub(super) async fn parse_body<T: DeserializeOwned>(
@@ -61,7 +61,7 @@ async fn next(body: &mut Body) -> Result<Option<bytes::Bytes>, Refused> {
 }
 
 /// Returns author, reason and duration of a decision.
-pub(super) fn word(by: String, why: String, lasts: Option<&str>) -> Result<Word, Refused> {
+pub(super) fn meta(by: String, why: String, lasts: Option<&str>) -> Result<DecisionMeta, Refused> {
     word_for(by, why, lasts, USUAL)
 }
 
@@ -70,10 +70,10 @@ pub(super) fn word_for(
     by: String,
     why: String,
     lasts: Option<&str>,
-    usual: Span,
-) -> Result<Word, Refused> {
+    usual: TimeSpan,
+) -> Result<DecisionMeta, Refused> {
     let lasts = lasts.map_or(Ok(usual), str::parse);
-    Ok(Word { by, why, lasts: lasts.map_err(Refused::invalid)? })
+    Ok(DecisionMeta { by, why, lasts: lasts.map_err(Refused::invalid)? })
 }
 
 /// Parses the query's `name=value` pairs, decoded as forms are. An unknown name is an error, as it

@@ -10,12 +10,12 @@ mod auth;
 mod connections;
 mod console;
 mod elephants;
-mod held;
 mod history;
 mod input;
 mod lab;
 mod policy;
 mod requests;
+mod response_memory;
 mod routes;
 mod sampler;
 mod sessions;
@@ -45,8 +45,8 @@ use self::auth::{Caller, Credentials};
 pub(crate) use self::connections::MOST as MOST_CONNECTIONS;
 use self::connections::{AdminConnection, AdminConnections};
 use self::elephants::Verb;
-use self::held::Held;
 use self::input::{parse_body, query};
+use self::response_memory::ResponseMemory;
 use crate::client::{Handler, h1};
 use crate::connections::Phase;
 use crate::io::body::Body;
@@ -146,7 +146,7 @@ async fn serve(
             is_local,
             connections: Rc::clone(&connections),
             connection: Rc::clone(&connection),
-            held: Held::new(&shared.memory),
+            held: ResponseMemory::new(&shared.memory),
             place: Rc::clone(&place),
             watches: Cell::new(false),
         };
@@ -166,8 +166,8 @@ async fn serve(
     Ok(())
 }
 
-/// Bounds the duration of a connection: it may last longer once it is authenticated, and longer
-/// still while it watches.
+/// Serves a connection for a limited time: [`LONGEST_STRANGER`], then [`LONGEST`] more if it has
+/// authenticated, then [`LONGEST_WATCH`] more if it follows events.
 async fn bounded<T>(served: impl Future<Output = T>, operator: &Operator) {
     let mut served = std::pin::pin!(served);
     let stages = [
@@ -190,7 +190,7 @@ struct Operator {
     connections: Rc<AdminConnections>,
     connection: Rc<AdminConnection>,
     /// The part of its last answer that may not have been read yet.
-    held: Held,
+    held: ResponseMemory,
     /// The address of the listener.
     place: Rc<str>,
     watches: Cell<bool>,

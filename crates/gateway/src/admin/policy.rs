@@ -3,12 +3,12 @@
 
 use bywash_api::{Audit, ClassPolicy, Code, Exported, Policy, SetBypass, SetClass, Undo};
 use bywash_config::{ClassConfig, Mode};
-use bywash_control::{Mode as ShownMode, NotOverridden, Overrides, Target, Word};
-use bywash_units::Span;
+use bywash_control::{DecisionMeta, Mode as ShownMode, NotOverridden, Overrides, Target};
+use bywash_units::TimeSpan;
 
 use super::answer::{Answered, Refused, document};
 use super::auth::Caller;
-use super::input::{word, word_for};
+use super::input::{meta, word_for};
 use super::status;
 use crate::decisions::overrides::{self, BYPASSED, is_less};
 use crate::process::wall_clock;
@@ -43,7 +43,7 @@ fn classes(settings: &Settings, overrides: &Overrides) -> Vec<ClassPolicy> {
         tier: class.class.tier.name().to_owned(),
         matches: class.patterns.clone(),
         utility: class.class.utility.get(),
-        patience_ms: class.patience.map(Span::as_millis),
+        patience_ms: class.patience.map(TimeSpan::as_millis),
         cancellable: class.class.stop.is_some(),
         mode: shown_mode(class.mode),
         enforce_percent: class.enforce_percent,
@@ -65,9 +65,9 @@ const fn shown_mode(mode: Mode) -> ShownMode {
 /// Overrides the mode of a class for a while.
 pub(super) async fn set_class(shared: &Shared, caller: &Caller, set: SetClass) -> Answered {
     let SetClass { class, mode, enforce_percent, by, why, lasts, revision } = set;
-    let word = word(caller.author(by)?, why, lasts.as_deref())?;
+    let meta = meta(caller.author(by)?, why, lasts.as_deref())?;
     let target = Target::Class { class, mode, enforce_percent: enforce_percent.unwrap_or(100) };
-    override_for(shared, target, word, lasts.is_some(), revision).await
+    override_for(shared, target, meta, lasts.is_some(), revision).await
 }
 
 /// Overrides the file for a while. Without a given duration, an existing override of the same
@@ -75,21 +75,21 @@ pub(super) async fn set_class(shared: &Shared, caller: &Caller, set: SetClass) -
 async fn override_for(
     shared: &Shared,
     target: Target,
-    word: Word,
+    meta: DecisionMeta,
     says_how_long: bool,
     revision: Option<u64>,
 ) -> Answered {
     let mut remarks = Vec::new();
     let decided = overrides::decide(shared, is_less(&target), |overrides, settings| {
         let now = wall_clock::now();
-        let mut word = word;
+        let mut meta = meta;
         if let Some(end) = overrides.end_of(&target).filter(|_| !says_how_long) {
-            word = word.until(now, end);
+            meta = meta.until(now, end);
             remarks.push(format!(
                 "the override still ends at {end}, as decided before; --for sets another time"
             ));
         }
-        overrides.set(now, target, word, revision, &settings.present_class_names())
+        overrides.set(now, target, meta, revision, &settings.present_class_names())
     });
     answered(shared, decided, remarks).await
 }
@@ -109,11 +109,11 @@ pub(super) async fn undo(shared: &Shared, caller: &Caller, number: &str, undo: U
 /// Starts a bypass for a while, or ends it.
 pub(super) async fn set_bypass(shared: &Shared, caller: &Caller, set: SetBypass) -> Answered {
     let SetBypass { on, by, why, lasts, revision } = set;
-    let word = word_for(caller.author(by)?, why, lasts.as_deref(), BYPASSED)?;
+    let meta = word_for(caller.author(by)?, why, lasts.as_deref(), BYPASSED)?;
     if on {
-        return override_for(shared, Target::Bypass, word, lasts.is_some(), revision).await;
+        return override_for(shared, Target::Bypass, meta, lasts.is_some(), revision).await;
     }
-    let decided = overrides::end_bypass(shared, word, revision);
+    let decided = overrides::end_bypass(shared, meta, revision);
     answered(shared, decided, Vec::new()).await
 }
 
@@ -143,16 +143,16 @@ const fn code_of(why: &NotOverridden) -> Code {
     match why {
         NotOverridden::Unknown(_) | NotOverridden::NoClass(_) => Code::NotFound,
         NotOverridden::Conflict { .. } => Code::Conflict,
-        NotOverridden::EnforcePercent | NotOverridden::Observed | NotOverridden::Word(_) => {
-            Code::Invalid
-        }
+        NotOverridden::EnforcePercent
+        | NotOverridden::Observed
+        | NotOverridden::DecisionMeta(_) => Code::Invalid,
     }
 }
 
 /// Returns all active overrides and rules in the format of the configuration file.
 pub(super) fn export(shared: &Shared) -> Exported {
     let classes = shared.overrides().get().exported();
-    let rules = shared.elephants.findings().book.get().exported();
+    let rules = shared.elephants.findings().store.get().exported();
     Exported { toml: classes + &rules }
 }
 

@@ -17,7 +17,7 @@ pub(super) fn routes(shared: &Shared) -> Routes {
     let numbers: Vec<(u32, String)> = {
         let findings = shared.elephants.findings();
         findings
-            .book
+            .store
             .get()
             .entries()
             .iter()
@@ -45,7 +45,7 @@ pub(super) fn used(shared: &Shared, resource: Option<&str>) -> Answered {
         Some(name) => name.to_owned(),
         None => first(shared)?,
     };
-    let entries: Vec<Entry> = shared.elephants.findings().book.get().entries().to_vec();
+    let entries: Vec<Entry> = shared.elephants.findings().store.get().entries().to_vec();
     let of = of_resource(&entries, &name);
     let Spent { capacity, step, windows } = spent(shared, &name, &of)?;
     let route = |(at, (entry, _)): (usize, &(&Entry, &Elephant))| RouteUse {
@@ -83,7 +83,7 @@ fn first(shared: &Shared) -> Result<String, Refused> {
 /// Returns the windows from which an elephant's cost was estimated.
 pub(super) fn evidence(shared: &Shared, number: &str) -> Answered {
     let number = number_of(number)?;
-    let entries = shared.elephants.findings().book.get().entries().to_vec();
+    let entries = shared.elephants.findings().store.get().entries().to_vec();
     let entry = entries.iter().find(|entry| entry.number == number);
     let entry = entry.ok_or_else(|| {
         Refused::not_found("no elephant has this number: /v1/elephants lists them all")
@@ -133,7 +133,7 @@ fn spent(shared: &Shared, resource: &str, of: &[(&Entry, &Elephant)]) -> Result<
 /// Returns the outcomes of an elephant's requests and of all others.
 pub(super) fn answers(shared: &Shared, number: &str) -> Answered {
     let number = number_of(number)?;
-    let entry = shared.elephants.findings().book.get().entry(number).cloned();
+    let entry = shared.elephants.findings().store.get().entry(number).cloned();
     let entry = entry.map_err(Refused::not_found)?;
     let answers = shared.elephants.watched().answers(&entry, shared.driver.now());
     Ok(document(&Answers {

@@ -9,7 +9,7 @@ use bywash_config::{ClassConfig, Server};
 use bywash_engine::catalog::{Decides, Settings as PolicySettings, Value as Setting};
 use bywash_engine::{ClassId, Outcome, Standing, Tier};
 use bywash_history::OutcomeCounts;
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 use serde_json::Value;
 
 use crate::settings::Settings;
@@ -111,8 +111,8 @@ fn classes(shared: &Shared, settings: &Settings) -> Vec<ClassStatus> {
             mode: class.mode.name().to_owned(),
             enforce_percent: class.enforce_percent,
             utility: class.class.utility.get(),
-            patience_ms: class.patience.map(Span::as_millis),
-            may_run_ms: may_run.get(index).copied().flatten().map(Span::as_millis),
+            patience_ms: class.patience.map(TimeSpan::as_millis),
+            may_run_ms: may_run.get(index).copied().flatten().map(TimeSpan::as_millis),
             waiting,
             outcomes: OutcomeCounts::of(Outcome::ALL.map(|outcome| metrics.outcome(outcome))),
             standings,
@@ -158,9 +158,9 @@ fn warning(settings: &Settings, class: &ClassConfig, counts: StandingCounts) -> 
 fn setting(value: Setting) -> Value {
     match value {
         Setting::Count(count) => count.into(),
-        Setting::Share(share) => share.get().into(),
+        Setting::Ratio(share) => share.get().into(),
         Setting::Number(number) => number.into(),
-        Setting::Span(span) => span.to_string().into(),
+        Setting::TimeSpan(span) => span.to_string().into(),
         Setting::Choice(word) => word.into(),
     }
 }

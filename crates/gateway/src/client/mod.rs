@@ -36,7 +36,7 @@ use crate::elephants::NoLane;
 use crate::io::body::Body;
 use crate::io::stream::{keep_alive, limit_unread, limit_unsent};
 use crate::process::memory;
-use crate::process::memory::Held;
+use crate::process::memory::MemoryReservation;
 use crate::request::reply::{Answer, Reply};
 use crate::request::{self, ClientConnection, Peer};
 use crate::settings::Settings;
@@ -234,7 +234,7 @@ impl Plane {
     }
 
     /// Charges bytes that the client makes the gateway hold.
-    fn hold(&self, bytes: usize) -> Held {
+    fn hold(&self, bytes: usize) -> MemoryReservation {
         self.worker.shared.memory.hold(bytes)
     }
 

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use crate::connections::{Bounds, Held, Inbox, Owner};
+use crate::connections::{Bounds, Inbox, OpenConnection, Owner};
 use crate::process::secret::network;
 use crate::settings::Settings;
 use crate::shared::Shared;
@@ -11,7 +11,7 @@ use crate::shared::Shared;
 /// One open client connection, as its own task holds it.
 pub(crate) struct ConnectionPermit {
     shared: Arc<Shared>,
-    pub(crate) held: Arc<Held>,
+    pub(crate) held: Arc<OpenConnection>,
     /// The address that the connection is counted for; `None` if it is unknown or a trusted hop's.
     counted: Option<IpAddr>,
 }
@@ -29,7 +29,7 @@ impl ConnectionPermit {
         let is_known = !announced.clone().any(|hop| hop.contains(from.ip()));
         let is_hop = is_known && settings.trusts(from.ip().to_canonical());
         let counted = (is_known && !is_hop).then(|| network(from.ip()));
-        let held = Held::new(inbox, is_hop);
+        let held = OpenConnection::new(inbox, is_hop);
         let owner = counted.map_or_else(Owner::alone, Owner::Address);
         let connections = &shared.connections;
         let bounds = Bounds::of(&settings.config.client_limits, Some(&shared.memory));

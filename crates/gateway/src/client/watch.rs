@@ -17,9 +17,9 @@ use std::task::{Context, Waker};
 
 use bywash_config::{ClientLimits, HalfClose};
 use bywash_sentry::{Departure, Watch};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
-use crate::connections::{Evicted, Eviction, Held, Inbox, Phase, State};
+use crate::connections::{Evicted, Eviction, Inbox, OpenConnection, Phase, State};
 
 /// The connections of one worker.
 pub(crate) struct Clients {
@@ -43,7 +43,7 @@ pub(crate) struct Client {
     action: Cell<CloseAction>,
     waker: RefCell<Option<Waker>>,
     /// The connection's phase, and the value of the coarse clock when it began.
-    held: Arc<Held>,
+    held: Arc<OpenConnection>,
     /// The client can get a response that it is too slow.
     may_get_response: Cell<bool>,
     /// A disconnect takes effect later.
@@ -90,7 +90,7 @@ impl Clients {
         &self,
         stream: &impl AsFd,
         half_close: HalfClose,
-        held: &Arc<Held>,
+        held: &Arc<OpenConnection>,
     ) -> io::Result<Rc<Client>> {
         let (index, generation) = self.table.borrow_mut().take();
         let client = Rc::new(Client {
@@ -171,7 +171,7 @@ impl Clients {
     }
 
     fn overdue(&self, client: &Client, limits: &ClientLimits) -> Option<CloseAction> {
-        let in_quarters = |span: Span| (span.as_secs_f64() * 4.0).ceil() as u32;
+        let in_quarters = |span: TimeSpan| (span.as_secs_f64() * 4.0).ceil() as u32;
         let idle_limit =
             if self.stopping.get() { LAST_IDLE } else { in_quarters(limits.idle_timeout) };
         let State { phase, since, http2, .. } = client.state();

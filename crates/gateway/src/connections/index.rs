@@ -5,9 +5,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
-use super::{Bounds, Eviction, Held, MOST_SEEN, PER_SEEN, SPARE, State};
+use super::{Bounds, Eviction, MOST_SEEN, OpenConnection, PER_SEEN, SPARE, State};
 
 /// The owner of connections that are counted together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -45,7 +45,7 @@ pub(super) struct Index {
     /// The position at which the next scan begins.
     next: usize,
     /// When the index may scan again.
-    looks_at: Span,
+    looks_at: TimeSpan,
 }
 
 /// The number of connections that stay, the age of the next candidate, the owner.
@@ -53,7 +53,7 @@ type Rank = (usize, u32, Owner);
 
 #[derive(Debug)]
 struct Entry {
-    held: Arc<Held>,
+    held: Arc<OpenConnection>,
     owner: Owner,
     leaving: bool,
 }
@@ -71,7 +71,7 @@ struct Owned {
 struct Candidate {
     age: u32,
     word: u64,
-    held: Arc<Held>,
+    held: Arc<OpenConnection>,
 }
 
 impl Index {
@@ -91,11 +91,11 @@ impl Index {
     /// all places are taken.
     pub(super) fn enter(
         &mut self,
-        held: &Arc<Held>,
+        held: &Arc<OpenConnection>,
         owner: Owner,
         bounds: Bounds,
         proven: usize,
-        now: impl Fn() -> Span,
+        now: impl Fn() -> TimeSpan,
     ) -> Result<Vec<Eviction>, NoRoom> {
         if self.all.len() >= bounds.most.saturating_add(SPARE) {
             return Err(NoRoom);
@@ -112,11 +112,11 @@ impl Index {
     /// caller must close the connection.
     pub(super) fn change_owner(
         &mut self,
-        held: &Arc<Held>,
+        held: &Arc<OpenConnection>,
         owner: Owner,
         bounds: Bounds,
         proven: usize,
-        now: impl Fn() -> Span,
+        now: impl Fn() -> TimeSpan,
     ) -> Result<Vec<Eviction>, NoRoom> {
         let position = held.position.load(Ordering::Relaxed);
         let entry = &mut self.all[position];
@@ -134,7 +134,7 @@ impl Index {
     }
 
     /// Removes a connection that has ended.
-    pub(super) fn leave(&mut self, held: &Held) {
+    pub(super) fn leave(&mut self, held: &OpenConnection) {
         let position = held.position.load(Ordering::Relaxed);
         let entry = self.all.swap_remove(position);
         if let Some(moved) = self.all.get(position) {
@@ -148,7 +148,7 @@ impl Index {
     }
 
     /// Keeps a connection that was chosen for eviction but is not idle any more.
-    pub(super) fn stays(&mut self, held: &Held) {
+    pub(super) fn stays(&mut self, held: &OpenConnection) {
         // If it has ended meanwhile, its position belongs to another connection.
         let position = held.position.load(Ordering::Relaxed);
         let Some(entry) = self.all.get_mut(position) else { return };
@@ -167,7 +167,7 @@ impl Index {
         others: usize,
         bounds: Bounds,
         proven: usize,
-        now: impl Fn() -> Span,
+        now: impl Fn() -> TimeSpan,
     ) -> Result<Vec<Eviction>, NoRoom> {
         let mut evictions = Vec::new();
         let of_owner = |this: &Self| this.owners.get(&owner).map_or(0, |owned| owned.stay);
@@ -252,7 +252,7 @@ impl Index {
 
     /// Scans for all idle connections again, unless the last scan was a moment ago. `grace` is that
     /// of [`State::idle`].
-    fn look(&mut self, now: &impl Fn() -> Span, grace: u32) {
+    fn look(&mut self, now: &impl Fn() -> TimeSpan, grace: u32) {
         let now = now();
         if now < self.looks_at {
             return;
@@ -288,7 +288,7 @@ impl Index {
         }
     }
 
-    /// Changes the entry of one owner, and its ranks with it.
+    /// Changes one owner's connections with `act`, and updates the owner's places in `ranked`.
     fn change(&mut self, owner: Owner, act: impl FnOnce(&mut Owned)) {
         let known = self.owners.entry(owner).or_default();
         let rank = |owned: &Owned, tier: usize| {

@@ -55,7 +55,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use bywash_config::ClientLimits;
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use tokio::sync::Notify;
 
 use self::index::Index;
@@ -80,7 +80,7 @@ pub(crate) const SPARE: usize = 128;
 const MOST_SEEN: usize = 16_384;
 
 /// How long the index waits before it scans again, for each connection of the last scan.
-const PER_SEEN: Span = Span::from_nanos(2_500);
+const PER_SEEN: TimeSpan = TimeSpan::from_nanos(2_500);
 
 /// The state of a connection that determines its time limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,7 +177,7 @@ impl State {
 
 /// One open connection, as all threads see it. Only its worker writes its state.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct OpenConnection {
     state: AtomicU64,
     /// The worker's key for the connection.
     token: AtomicU64,
@@ -186,7 +186,7 @@ pub(crate) struct Held {
     inbox: Arc<Inbox>,
 }
 
-impl Held {
+impl OpenConnection {
     pub(crate) fn new(inbox: &Arc<Inbox>, proven: bool) -> Arc<Self> {
         let state = State { phase: Phase::Open, since: inbox.now(), proven, http2: false };
         Arc::new(Self {
@@ -226,7 +226,7 @@ pub(crate) struct Inbox {
 /// A connection chosen for eviction. It is evicted only if its word is still the same.
 #[derive(Debug)]
 pub(crate) struct Eviction {
-    held: Arc<Held>,
+    held: Arc<OpenConnection>,
     word: u64,
 }
 
@@ -357,7 +357,7 @@ impl Connections {
 
     pub(crate) fn enter(
         &self,
-        held: &Arc<Held>,
+        held: &Arc<OpenConnection>,
         owner: Owner,
         bounds: Bounds,
     ) -> Result<(), NoRoom> {
@@ -373,7 +373,7 @@ impl Connections {
 
     pub(crate) fn change_owner(
         &self,
-        held: &Arc<Held>,
+        held: &Arc<OpenConnection>,
         owner: Owner,
         bounds: Bounds,
     ) -> Result<(), NoRoom> {
@@ -386,7 +386,7 @@ impl Connections {
         Ok(())
     }
 
-    pub(crate) fn leave(&self, held: &Held) {
+    pub(crate) fn leave(&self, held: &OpenConnection) {
         if held.state().proven {
             self.proof_changed(false);
         }

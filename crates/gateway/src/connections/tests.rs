@@ -11,7 +11,7 @@ const BOUNDS: Bounds =
 /// A connection of the model.
 #[derive(Clone)]
 struct Known {
-    held: Arc<Held>,
+    held: Arc<OpenConnection>,
     owner: Owner,
     leaving: bool,
 }
@@ -33,7 +33,7 @@ struct World {
     known: Vec<Known>,
     inbox: Arc<Inbox>,
     evictions: Vec<Eviction>,
-    now: Span,
+    now: TimeSpan,
 }
 
 fn owner(number: u8) -> Owner {
@@ -68,7 +68,7 @@ fn mark(known: &mut [Known], found: Victim) -> Victim {
 impl World {
     fn quarter(&mut self) {
         self.inbox.ticks(self.inbox.now() + 1);
-        self.now += Span::from_millis(250);
+        self.now += TimeSpan::from_millis(250);
     }
 
     fn proven(&self) -> usize {
@@ -105,9 +105,9 @@ impl World {
     /// Adds a new connection to the index, and checks the result against the rule.
     fn enters(&mut self, owner: Owner) {
         // Long enough after the last scan that the index scans again.
-        self.now += Span::from_secs(1);
+        self.now += TimeSpan::from_secs(1);
         let expected = self.expected(owner);
-        let held = Held::new(&self.inbox, false);
+        let held = OpenConnection::new(&self.inbox, false);
         let (proven, now) = (self.proven(), self.now);
         match self.index.enter(&held, owner, BOUNDS, proven, || now) {
             Ok(evictions) => {
@@ -127,7 +127,7 @@ impl World {
         }
     }
 
-    fn find(&self, held: &Arc<Held>) -> usize {
+    fn find(&self, held: &Arc<OpenConnection>) -> usize {
         let known = self.known.iter().position(|known| Arc::ptr_eq(&known.held, held));
         known.expect("it is open")
     }
@@ -230,9 +230,11 @@ fn beyond_a_few_an_address_does_not_take_the_place_of_one_with_less() {
     let bounds = Bounds { most: FEW + 2, per_address: FEW + 2, reserve: 0, ..BOUNDS };
     let (mut index, inbox) = (Index::default(), Arc::default());
     let mut enter = |from, phase| {
-        let held = Held::new(&inbox, false);
+        let held = OpenConnection::new(&inbox, false);
         held.set(State { phase, ..held.state() });
-        index.enter(&held, from, bounds, 0, || Span::from_secs(1)).map(|evictions| evictions.len())
+        index
+            .enter(&held, from, bounds, 0, || TimeSpan::from_secs(1))
+            .map(|evictions| evictions.len())
     };
     assert_eq!(enter(owner(2), Phase::Idle), Ok(0));
     assert_eq!(enter(owner(3), Phase::Idle), Ok(0));
@@ -258,13 +260,13 @@ fn the_same_candidates_serve_until_the_next_look_and_none_that_has_work_since() 
     // At the same time: no scan.
     let now = world.now;
     for left in [5, 4, 3, 2, 1, 0] {
-        let held = Held::new(&world.inbox, false);
+        let held = OpenConnection::new(&world.inbox, false);
         let evictions = world.index.enter(&held, owner(4), BOUNDS, 0, || now).unwrap();
         assert!(evictions[0].cause().is_some());
         let at = world.find(&evictions[0].held);
         assert_eq!(world.known[at].owner, owner(1), "{left} are left");
     }
-    let held = Held::new(&world.inbox, false);
+    let held = OpenConnection::new(&world.inbox, false);
     assert_eq!(world.index.enter(&held, owner(4), BOUNDS, 0, || now).unwrap_err(), NoRoom);
 }
 
@@ -275,8 +277,8 @@ fn no_more_are_open_than_the_limit_and_the_spare_whatever_those_that_leave_do() 
     open(&mut world, owner(2), 2);
     let mut refused = 0;
     for number in 0..=255 {
-        world.now += Span::from_secs(1);
-        let (held, now) = (Held::new(&world.inbox, false), world.now);
+        world.now += TimeSpan::from_secs(1);
+        let (held, now) = (OpenConnection::new(&world.inbox, false), world.now);
         held.set(State { phase: Phase::Idle, ..held.state() });
         let from = Owner::Alone(u64::MAX - number);
         refused += usize::from(world.index.enter(&held, from, BOUNDS, 0, || now).is_err());
@@ -293,8 +295,8 @@ fn while_memory_is_short_each_newcomer_takes_the_place_of_another_or_is_refused(
     open(&mut world, owner(2), 1);
     world.enter_phase(1, Phase::Busy, false);
     let mut enter = |from, bounds| -> Result<Vec<Owner>, NoRoom> {
-        world.now += Span::from_secs(1);
-        let (held, now) = (Held::new(&world.inbox, false), world.now);
+        world.now += TimeSpan::from_secs(1);
+        let (held, now) = (OpenConnection::new(&world.inbox, false), world.now);
         let evictions = world.index.enter(&held, from, bounds, 0, || now)?;
         world.known.push(Known { held, owner: from, leaving: false });
         Ok(evictions.iter().map(|eviction| world.known[world.find(&eviction.held)].owner).collect())
@@ -315,7 +317,7 @@ fn while_memory_is_short_each_newcomer_takes_the_place_of_another_or_is_refused(
 fn a_connection_whose_owner_becomes_known_is_counted_there() {
     let mut world = World::default();
     open(&mut world, owner(1), 10);
-    let (held, now) = (Held::new(&world.inbox, false), world.now);
+    let (held, now) = (OpenConnection::new(&world.inbox, false), world.now);
     world.index.enter(&held, Owner::alone(), BOUNDS, 0, || now).unwrap();
     let evictions = world.index.change_owner(&held, owner(1), BOUNDS, 0, || now).unwrap();
     assert_eq!(evictions.len(), 1, "its address has as many as it may: one of these makes room");
@@ -329,20 +331,20 @@ fn a_connection_whose_owner_becomes_known_is_counted_there() {
 fn a_connection_whose_owner_becomes_known_late_does_not_make_room_for_itself() {
     let bounds = Bounds { most: 2, per_address: 2, reserve: 0, ..BOUNDS };
     let (mut index, inbox) = (Index::default(), Arc::default());
-    let (busy, late) = (Held::new(&inbox, false), Held::new(&inbox, false));
-    let newcomer = Held::new(&inbox, false);
+    let (busy, late) = (OpenConnection::new(&inbox, false), OpenConnection::new(&inbox, false));
+    let newcomer = OpenConnection::new(&inbox, false);
     for held in [&busy, &late] {
-        index.enter(held, Owner::alone(), bounds, 0, || Span::ZERO).unwrap();
+        index.enter(held, Owner::alone(), bounds, 0, || TimeSpan::ZERO).unwrap();
     }
     inbox.ticks(GRACE);
     busy.set(State { phase: Phase::Busy, ..busy.state() });
     // A newcomer may take the place of the late one, which is chosen for eviction.
-    let evictions = index.enter(&newcomer, owner(1), bounds, 0, || Span::from_secs(1)).unwrap();
+    let evictions = index.enter(&newcomer, owner(1), bounds, 0, || TimeSpan::from_secs(1)).unwrap();
     assert!(Arc::ptr_eq(&evictions[0].held, &late));
     index.stays(&late);
     // Now there is one too many, and no other connection can be evicted.
     newcomer.set(State { phase: Phase::Busy, ..newcomer.state() });
-    let moved = index.change_owner(&late, owner(2), bounds, 0, || Span::from_secs(2));
+    let moved = index.change_owner(&late, owner(2), bounds, 0, || TimeSpan::from_secs(2));
     assert_eq!(moved.unwrap_err(), NoRoom);
     for held in [&busy, &late, &newcomer] {
         held.state.store(State::CLOSED, Ordering::Relaxed);

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use bywash_control::{Book, Gauge, Note, Refused, Written};
+use bywash_control::{FileRule, Gauge, Note, Refused, RuleStore};
 use bywash_terminal::stderr::say;
 
 use crate::process::wall_clock;
@@ -15,21 +15,21 @@ use crate::state::writer::Version;
 /// Reads the decisions of an earlier process and puts them in force, with the rules of the file.
 pub(super) fn open(shared: &Shared, directory: Option<&Path>) {
     let mut findings = shared.elephants.findings();
-    let (must_save, unreadable) = findings.book.open(directory);
+    let (must_save, unreadable) = findings.store.open(directory);
     if let Some(why) = unreadable {
         shared.metrics.gauges().state_unreadable.inc();
         say(format_args!("earlier rules for elephants cannot be read: {why}"));
     }
     let now = wall_clock::now();
-    let book = findings.book.get_mut();
-    book.began_by(now);
+    let store = findings.store.get_mut();
+    store.began_by(now);
     // Rules that have ended meanwhile must not be in force even for a moment. Their trials were
     // not measured.
-    let notes = book.tick(now, |_, _, _| Gauge::default());
+    let notes = store.tick(now, |_, _, _| Gauge::default());
     let must_save = must_save || !notes.is_empty();
-    let version = must_save.then(|| findings.book.save(&shared.state_writer)).flatten();
+    let version = must_save.then(|| findings.store.save(&shared.state_writer)).flatten();
     shared.audit.note(&shared.state_writer, notes, version);
-    shared.elephants.put_in_force(findings.book.get(), &shared.driver);
+    shared.elephants.put_in_force(findings.store.get(), &shared.driver);
     drop(findings);
     configured(shared);
 }
@@ -37,8 +37,8 @@ pub(super) fn open(shared: &Shared, directory: Option<&Path>) {
 /// Puts the rules of the configuration file in force.
 pub(crate) fn configured(shared: &Shared) {
     let settings = shared.settings();
-    let rules: Vec<Written> = settings.config.elephants.throttles.iter().map(written).collect();
-    let decided = decide(shared, |book| book.file_says(wall_clock::now(), &rules));
+    let rules: Vec<FileRule> = settings.config.elephants.throttles.iter().map(written).collect();
+    let decided = decide(shared, |store| store.file_says(wall_clock::now(), &rules));
     if let Err(why) = decided {
         say(format_args!("the [throttle] rules of the configuration file are not in force: {why}"));
     }
@@ -51,53 +51,53 @@ pub(crate) fn configured(shared: &Shared) {
 /// If the change is not possible. Then nothing has changed.
 pub(crate) fn decide(
     shared: &Shared,
-    decision: impl FnOnce(&mut Book) -> Result<Vec<Note>, Refused>,
+    decision: impl FnOnce(&mut RuleStore) -> Result<Vec<Note>, Refused>,
 ) -> Result<Option<Version>, DecisionError<Refused>> {
     let mut findings = shared.elephants.findings();
-    if findings.book.is_handed_over() {
+    if findings.store.is_handed_over() {
         return Err(DecisionError::HandedOver);
     }
-    let mut book = findings.book.get().clone();
-    let notes = decision(&mut book)?;
-    let has_other_exempt = book.exempt(&shared.elephants.watched());
-    findings.book.set(book);
+    let mut store = findings.store.get().clone();
+    let notes = decision(&mut store)?;
+    let has_other_exempt = store.exempt(&shared.elephants.watched());
+    findings.store.set(store);
     findings.revision += 1;
     let has_notes = !notes.is_empty();
     if !has_notes && !has_other_exempt {
         // At most new evidence, which is saved with the next decision.
         return Ok(None);
     }
-    shared.elephants.put_in_force(findings.book.get(), &shared.driver);
-    let version = findings.book.save(&shared.state_writer);
+    shared.elephants.put_in_force(findings.store.get(), &shared.driver);
+    let version = findings.store.save(&shared.state_writer);
     shared.audit.note(&shared.state_writer, notes, version);
     Ok(version.filter(|_| has_notes))
 }
 
 /// Ends rules whose time is over, even if that cannot be saved: after a restart they would end at
 /// once.
-pub(super) fn end(shared: &Shared, tick: impl FnOnce(&mut Book) -> Vec<Note>) {
+pub(super) fn end(shared: &Shared, tick: impl FnOnce(&mut RuleStore) -> Vec<Note>) {
     let mut findings = shared.elephants.findings();
-    if findings.book.is_handed_over() {
+    if findings.store.is_handed_over() {
         return;
     }
-    let notes = tick(findings.book.get_mut());
+    let notes = tick(findings.store.get_mut());
     if notes.is_empty() {
         return;
     }
-    shared.elephants.put_in_force(findings.book.get(), &shared.driver);
+    shared.elephants.put_in_force(findings.store.get(), &shared.driver);
     findings.revision += 1;
-    let version = findings.book.save(&shared.state_writer);
+    let version = findings.store.save(&shared.state_writer);
     shared.audit.note(&shared.state_writer, notes, version);
 }
 
-fn written(throttle: &bywash_config::Throttle) -> Written {
+fn written(throttle: &bywash_config::Throttle) -> FileRule {
     let bywash_config::Throttle { pattern, why, rule, bytes } = throttle;
-    let grants = bywash_control::Grants {
+    let limits = bywash_control::RuleLimits {
         max_concurrency: rule.max_concurrency,
         rate: rule.rate.map(bywash_units::Rate::get),
         queue: rule.queue,
         wait: rule.wait,
         bytes: *bytes,
     };
-    Written { pattern: pattern.clone(), grants, why: why.clone() }
+    FileRule { pattern: pattern.clone(), limits, why: why.clone() }
 }

@@ -19,7 +19,7 @@ pub(crate) fn open(shared: &Shared) {
 
 /// Sets whether another process takes the decisions from now on, or this one again.
 pub(crate) fn hand_over(shared: &Shared, is_handed_over: bool) {
-    shared.elephants.findings().book.hand_over(is_handed_over);
+    shared.elephants.findings().store.hand_over(is_handed_over);
     shared.overrides().hand_over(is_handed_over);
     // The successor gets the decisions that are not written yet. Writing them here later must not
     // overwrite the successor's files.

@@ -14,10 +14,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use bywash_control::{Mode, NotOverridden, Note, Overrides, Target, Word};
+use bywash_control::{DecisionMeta, Mode, NotOverridden, Note, Overrides, Target};
 use bywash_terminal::stderr::say;
 use bywash_terminal::text::escaped;
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use crate::process::wall_clock;
 use crate::settings::Settings;
@@ -26,7 +26,7 @@ use crate::state::stored::{DecisionError, Stored};
 use crate::state::writer::Version;
 
 /// How long a bypass lasts by default.
-pub(crate) const BYPASSED: Span = Span::from_secs(24 * 3600);
+pub(crate) const BYPASSED: TimeSpan = TimeSpan::from_secs(24 * 3600);
 
 /// Reads the decisions of an earlier process and puts them in force.
 pub(super) fn open(shared: &Shared, directory: Option<&Path>) {
@@ -56,8 +56,8 @@ fn fail_safe(shared: &Shared, overrides: &mut Overrides, why: &str) -> Option<No
     }
     let why = format!("the saved overrides cannot be read: {}", escaped(why));
     let why = why.chars().take(200).collect();
-    let word = Word { by: "bywash".into(), why, lasts: BYPASSED };
-    overrides.set(wall_clock::now(), Target::Bypass, word, None, &[]).ok()
+    let meta = DecisionMeta { by: "bywash".into(), why, lasts: BYPASSED };
+    overrides.set(wall_clock::now(), Target::Bypass, meta, None, &[]).ok()
 }
 
 /// Puts an operator's decision in force at once, even if it cannot be saved. `is_less` says that
@@ -88,7 +88,7 @@ pub(crate) fn decide(
 /// If the bypass cannot be ended. Then nothing has changed.
 pub(crate) fn end_bypass(
     shared: &Shared,
-    word: Word,
+    meta: DecisionMeta,
     seen: Option<u64>,
 ) -> Result<Option<Version>, DecisionError<NotOverridden>> {
     let mut stored = shared.overrides();
@@ -97,7 +97,7 @@ pub(crate) fn end_bypass(
     }
     let mut overrides = stored.get().clone();
     let starts_bypassed = shared.starts_bypassed.load(Ordering::Relaxed);
-    let note = overrides.end_bypass(wall_clock::now(), word, seen, starts_bypassed)?;
+    let note = overrides.end_bypass(wall_clock::now(), meta, seen, starts_bypassed)?;
     let Some(note) = note else { return Ok(None) };
     stored.set(overrides);
     shared.starts_bypassed.store(false, Ordering::Relaxed);

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use bywash_config::{ReadFrom, Resource};
 use bywash_control::{
-    self as control, Act, Book, Client, Elephant, Entry, Gauge, Seen, Subject, Timestamp, Watch,
-    Watched, What,
+    self as control, Act, Client, Elephant, Entry, Gauge, RuleStore, Seen, Subject, Timestamp,
+    Watch, Watched, What,
 };
 use bywash_engine::RuleId;
 use bywash_engine::Tier;
@@ -23,7 +23,7 @@ use bywash_sense::series::{
 };
 use bywash_terminal::stderr::say;
 use bywash_terminal::text::escaped;
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 use tokio::sync::{mpsc, watch};
 
 use super::{elephants, overrides};
@@ -39,16 +39,16 @@ use crate::telemetry::request_log;
 /// How often requests are taken from the request log.
 const TURN: Duration = Duration::from_millis(50);
 /// How long the site is measured before a rule begins.
-pub(crate) const MINUTE: Span = Span::from_secs(60);
+pub(crate) const MINUTE: TimeSpan = TimeSpan::from_secs(60);
 /// How often resources are read.
-const STEP: Span = Span::from_secs(1);
+const STEP: TimeSpan = TimeSpan::from_secs(1);
 /// The longest time between two readings that are compared. The time between readings further apart
 /// counts as unobserved.
-const LONGEST: Span = Span::from_millis(2500);
+const LONGEST: TimeSpan = TimeSpan::from_millis(2500);
 /// How long after the end of a window all sources have reported their use in it.
-const LATE: Span = Span::from_secs(3);
+const LATE: TimeSpan = TimeSpan::from_secs(3);
 /// How often findings are computed, which takes a fifth of a second if there are very many routes.
-const ASKED: Span = Span::from_secs(10);
+const ASKED: TimeSpan = TimeSpan::from_secs(10);
 
 /// Watches until the gateway drains. From then on another process does.
 pub(crate) fn run(
@@ -135,7 +135,7 @@ impl Watcher {
         let config = &self.settings.config.elephants;
         let (slots, bytes) = capacities(shared);
         let asked: Vec<String> =
-            shared.elephants.findings().book.get().asked().map(str::to_owned).collect();
+            shared.elephants.findings().store.get().asked().map(str::to_owned).collect();
         let (found, uses, sight) = {
             let watch = shared.elephants.watched();
             let found: Vec<Elephant> = if config.resources.is_empty() {
@@ -161,14 +161,14 @@ impl Watcher {
             bywash_config::Act::Auto => Act::Auto,
         };
         let now = shared.driver.now();
-        let decided = elephants::decide(shared, |book| {
-            book.uses(uses);
-            let notes = book.found(wall_clock::now(), found, act);
+        let decided = elephants::decide(shared, |store| {
+            store.uses(uses);
+            let notes = store.found(wall_clock::now(), found, act);
             for note in notes.iter().filter(|note| note.what == What::Approved) {
                 let Subject::Elephant { number, .. } = note.subject else { continue };
-                let Ok(entry) = book.entry(number) else { continue };
+                let Ok(entry) = store.entry(number) else { continue };
                 let before = before(&shared.elephants.watched(), entry, now, MINUTE);
-                book.was_before(wall_clock::now(), number, before);
+                store.was_before(wall_clock::now(), number, before);
             }
             Ok(notes)
         });
@@ -191,15 +191,15 @@ pub(crate) fn capacities(shared: &Shared) -> (f64, Option<f64>) {
 fn end(shared: &Shared, now: Time) {
     let gauge = |entry: &Entry, from: Timestamp, to: Timestamp| {
         let lasted = to.duration_since(from).unsigned_abs();
-        shared.elephants.watched().gauge(entry, now - Span::from(lasted), now)
+        shared.elephants.watched().gauge(entry, now - TimeSpan::from(lasted), now)
     };
-    let tick = |book: &mut Book| book.tick(wall_clock::now(), gauge);
+    let tick = |store: &mut RuleStore| store.tick(wall_clock::now(), gauge);
     elephants::end(shared, tick);
 }
 
 /// Measures the site for this long until now, before there is a rule for these requests. Returns
 /// `None` if nothing distinguishes them from all others.
-pub(crate) fn before(watch: &Watch, entry: &Entry, now: Time, lasted: Span) -> Option<Gauge> {
+pub(crate) fn before(watch: &Watch, entry: &Entry, now: Time, lasted: TimeSpan) -> Option<Gauge> {
     watch.tells_apart(&entry.pattern).then(|| watch.gauge(entry, now - lasted, now))
 }
 
@@ -321,12 +321,12 @@ impl Sources {
     }
 
     fn sight(&self, watch: &Watch, is_counted: bool, slots: f64, missed: u64) -> Sight {
-        let looked = |(read, (_, seen, used)): (&Read, (&Watched, Span, f64))| {
+        let looked = |(read, (_, seen, used)): (&Read, (&Watched, TimeSpan, f64))| {
             let trouble = match &read.source {
                 Ok(source) => self.troubles.get(source).cloned(),
                 Err(why) => Some(why.clone()),
             };
-            let used = (seen > Span::ZERO).then_some(used);
+            let used = (seen > TimeSpan::ZERO).then_some(used);
             Looked { name: read.name.clone(), seen, used, trouble }
         };
         let mut resources: Vec<Looked> =

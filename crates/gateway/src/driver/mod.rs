@@ -38,7 +38,7 @@ use bywash_engine::{
     Learning, MeanService, Meter, Options, Reading, Reason, Remembered, Request, RequestId,
     Service, SessionKey, Slice, Status,
 };
-use bywash_units::{Span, Time, Utility};
+use bywash_units::{Time, TimeSpan, Utility};
 
 pub(crate) use self::lock::LockTimes;
 use self::lock::Locked;
@@ -76,7 +76,7 @@ enum RequestState {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Refusal {
     pub(crate) reason: Reason,
-    pub(crate) retry_after: Span,
+    pub(crate) retry_after: TimeSpan,
     pub(crate) at: Time,
 }
 
@@ -134,7 +134,7 @@ impl Driver {
 
     /// The time on the engine's clock.
     pub(crate) fn now(&self) -> Time {
-        Time::ZERO + Span::from(self.started.elapsed())
+        Time::ZERO + TimeSpan::from(self.started.elapsed())
     }
 
     /// Hands a request to the engine. `obeyed` says whether the decision is carried out; otherwise
@@ -166,7 +166,7 @@ impl Driver {
     }
 
     /// Returns the reading that the policy wants, and the time that it covers.
-    pub(crate) fn meter(&self) -> Option<(Meter, Span)> {
+    pub(crate) fn meter(&self) -> Option<(Meter, TimeSpan)> {
         self.lock().engine.meter()
     }
 
@@ -301,7 +301,7 @@ impl Driver {
     }
 
     /// Returns how long a request of each class may run under the present load.
-    pub(crate) fn may_run_by_class(&self) -> Vec<Option<Span>> {
+    pub(crate) fn may_run_by_class(&self) -> Vec<Option<TimeSpan>> {
         let core = self.lock();
         let classes = core.engine.classes().len();
         (0..classes).map(|class| core.engine.may_run_of(ClassId(class as u8))).collect()

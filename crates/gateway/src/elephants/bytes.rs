@@ -83,12 +83,12 @@ mod tests {
     use std::time::Duration;
 
     use bywash_shaper::BitRate;
-    use bywash_units::Span;
+    use bywash_units::TimeSpan;
 
     use super::*;
 
     fn at(millis: u64) -> Time {
-        Time::ZERO + Span::from_millis(millis)
+        Time::ZERO + TimeSpan::from_millis(millis)
     }
 
     /// Returns a bucket with 8,000 bytes a second, of which 10,000 may go at once.

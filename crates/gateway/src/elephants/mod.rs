@@ -23,7 +23,7 @@ mod rules;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use bywash_control::{Book, Watch};
+use bywash_control::{RuleStore, Watch};
 use bywash_engine::RuleId;
 use bywash_engine::classify::Classifier;
 use bywash_message::Request;
@@ -52,7 +52,7 @@ pub(crate) struct Elephants {
 /// All findings and decisions, and the state of the watch.
 #[derive(Default)]
 pub(crate) struct Findings {
-    pub(crate) book: Stored<Book>,
+    pub(crate) store: Stored<RuleStore>,
     /// The state of the watch when it last reported.
     pub(crate) sight: Sight,
     /// Increased with every finding and decision.
@@ -77,7 +77,7 @@ impl Elephants {
             watch: Mutex::new(Watch::new(
                 Vec::new(),
                 Vec::new(),
-                bywash_units::Span::from_secs(1800),
+                bywash_units::TimeSpan::from_secs(1800),
             )),
         }
     }
@@ -118,8 +118,8 @@ impl Elephants {
 
     /// The engine gets a rule before requests fall under it. A request that still falls under a
     /// rule that the engine has removed is queued like any other.
-    pub(crate) fn put_in_force(&self, book: &Book, driver: &Driver) {
-        let in_force = book.in_force();
+    pub(crate) fn put_in_force(&self, store: &RuleStore, driver: &Driver) {
+        let in_force = store.in_force();
         let rules = Arc::new(Rules::new(&in_force, &self.rules(), driver.now()));
         let lanes: Vec<_> = in_force.iter().map(|rule| (rule.id, rule.rule)).collect();
         driver.throttle(&lanes);

@@ -1,6 +1,6 @@
 //! The report of the watch: how each resource was last read.
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 /// The state of the watch when it last reported.
 #[derive(Clone, Debug, Default)]
@@ -13,15 +13,15 @@ pub(crate) struct Sight {
 #[derive(Clone, Debug)]
 pub(crate) struct Looked {
     pub(crate) name: String,
-    pub(crate) seen: Span,
+    pub(crate) seen: TimeSpan,
     pub(crate) used: Option<f64>,
     pub(crate) trouble: Option<String>,
 }
 
 impl Sight {
     /// Returns for how long requests were compared with resources.
-    pub(crate) fn seen(&self) -> Span {
-        self.resources.iter().map(|one| one.seen).max().unwrap_or(Span::ZERO)
+    pub(crate) fn seen(&self) -> TimeSpan {
+        self.resources.iter().map(|one| one.seen).max().unwrap_or(TimeSpan::ZERO)
     }
 
     /// The number of requests that the watch was too slow to count.

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use bywash_engine::{ClassId, ClassSet, Counts, MeanService, Remembered, SessionKey};
 use bywash_handover::MOST_STATE;
 use bywash_history::{Columns, History, Range};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -71,7 +71,7 @@ impl Decided {
             shared.overrides().inherit(&overrides, inherited.clone());
         }
         if let Some(elephants) = elephants {
-            shared.elephants.findings().book.inherit(&elephants, inherited);
+            shared.elephants.findings().store.inherit(&elephants, inherited);
         }
     }
 }
@@ -103,7 +103,7 @@ pub(crate) fn write(shared: &Shared, settings: &Settings, reader: For) -> Vec<u8
     });
     if let For::Successor = reader {
         rest["overrides"] = shared.overrides().get().text().into();
-        rest["elephants"] = shared.elephants.findings().book.get().text().into();
+        rest["elephants"] = shared.elephants.findings().store.get().text().into();
         let state = settings.config.state.as_ref();
         let directory = state.map(|state| Inherited::place(&state.directory));
         rest["decided_in"] = directory.as_deref().and_then(Path::to_str).into();
@@ -241,12 +241,12 @@ impl Learned {
         let counts = saved.counts.as_ref().map_or(Some(Vec::new()), |counts| {
             counts.as_array()?.iter().map(read_known).collect::<Option<_>>()
         });
-        let mean = Span::from_nanos(number(&pace[0])?);
+        let mean = TimeSpan::from_nanos(number(&pace[0])?);
         let name = |name: &Value| name.as_str().map(str::to_owned);
         let session = |session: &Value| {
             Some(Remembered {
                 key: SessionKey(number(&session[0])?),
-                age: Span::from_millis(number(&session[1])?),
+                age: TimeSpan::from_millis(number(&session[1])?),
                 served: ClassSet::from_bits(number(&session[2])?),
             })
         };
@@ -280,7 +280,7 @@ impl Learned {
             .collect();
         let number = |class: ClassId| numbers.get(class.index()).copied().flatten();
         // If the clock was set back, sessions do not get younger.
-        let since = Span::from_millis(unix_ms().saturating_sub(self.at));
+        let since = TimeSpan::from_millis(unix_ms().saturating_sub(self.at));
         let remembered = self.sessions.iter().map(|session| Remembered {
             key: session.key,
             age: session.age + since,
@@ -324,7 +324,7 @@ mod tests {
     use super::*;
 
     fn session(number: u64) -> Remembered {
-        let age = Span::from_millis(1000 - number);
+        let age = TimeSpan::from_millis(1000 - number);
         Remembered { key: SessionKey(u64::MAX - number), age, served: ClassSet::from_bits(5) }
     }
 

@@ -21,7 +21,7 @@ use bywash_control::{Note, Subject, What};
 use bywash_engine::{Class, Engine, Meter, Reading};
 use bywash_handover::{Listener, Name, Sockets};
 use bywash_terminal::stderr::say;
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use tokio::sync::watch;
 
 pub use self::files::Files;
@@ -84,7 +84,7 @@ pub struct Inheritance {
 }
 
 /// How long the workers may take to cut off the connections that are left.
-const CUT_OFF: Span = Span::from_secs(1);
+const CUT_OFF: TimeSpan = TimeSpan::from_secs(1);
 
 /// Starts a gateway that lets clients in at once.
 pub fn start(config: Config, inheritance: Inheritance) -> Result<Gateway, GatewayError> {
@@ -174,7 +174,7 @@ pub struct Senses {
 impl Senses {
     /// Returns the reading that the policy in force wants, and the time that it covers, if it wants
     /// one.
-    pub fn meter(&self) -> Option<(Meter, Span)> {
+    pub fn meter(&self) -> Option<(Meter, TimeSpan)> {
         self.driver.meter()
     }
 
@@ -271,7 +271,7 @@ impl Gateway {
     }
 
     /// The grace period in force for running requests at the end.
-    pub fn grace(&self) -> Span {
+    pub fn grace(&self) -> TimeSpan {
         self.shared.settings().config.stop.grace
     }
 
@@ -328,20 +328,20 @@ impl Gateway {
     /// Stops the gateway. It reports itself as not ready, goes on for the configured delay, and
     /// takes no more connections. Running and waiting requests may end for at most `grace`; then
     /// the remaining connections are cut off. Returns how many connections those were.
-    pub fn stop(self, grace: Span) -> usize {
+    pub fn stop(self, grace: TimeSpan) -> usize {
         let delay = self.shared.settings().config.stop.delay;
         self.leave(delay, grace)
     }
 
     /// Stops the gateway without the delay, because another process already serves on the same
     /// sockets. Operators are meant to reach that process, so they are no longer let in here.
-    pub fn give_way(mut self, grace: Span) -> usize {
+    pub fn give_way(mut self, grace: TimeSpan) -> usize {
         self.operators.send_replace(Lifecycle::Drains);
         self.listeners.clear();
-        self.leave(Span::ZERO, grace)
+        self.leave(TimeSpan::ZERO, grace)
     }
 
-    fn leave(mut self, delay: Span, grace: Span) -> usize {
+    fn leave(mut self, delay: TimeSpan, grace: TimeSpan) -> usize {
         self.shared.is_leaving.store(true, Ordering::Relaxed);
         std::thread::sleep(delay.to_std());
         self.shared.is_draining.store(true, Ordering::Relaxed);
@@ -355,7 +355,7 @@ impl Gateway {
         left
     }
 
-    fn wait_for_workers(&self, limit: Span) {
+    fn wait_for_workers(&self, limit: TimeSpan) {
         let end = Instant::now() + limit.to_std();
         while Instant::now() < end && !self.workers.iter().all(JoinHandle::is_finished) {
             std::thread::sleep(Duration::from_millis(5));

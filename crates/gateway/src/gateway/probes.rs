@@ -7,7 +7,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 
 use bywash_message::{Fields, Framing};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use futures_util::future::join_all;
 use http::{Method, StatusCode};
 use tokio::sync::{mpsc, watch};
@@ -151,4 +151,4 @@ async fn ask(
 }
 
 /// A time limit without effect, because the probe as a whole has its own.
-const FOREVER: Span = Span::from_secs(3600);
+const FOREVER: TimeSpan = TimeSpan::from_secs(3600);

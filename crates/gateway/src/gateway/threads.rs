@@ -9,7 +9,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use bywash_handover::{Listener, Name};
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 use tokio::sync::watch;
 
 use super::{Gateway, probes, worker};
@@ -145,10 +145,10 @@ where
 /// Nothing has to wake this thread. It sleeps in steps shorter than any wait worth counting, so
 /// that it sees a new limit, and ends soon after the gateway does.
 fn keep_time(driver: &Driver, lifecycle: &watch::Receiver<Lifecycle>) {
-    const STEP: Span = Span::from_millis(50);
+    const STEP: TimeSpan = TimeSpan::from_millis(50);
     while *lifecycle.borrow() != Lifecycle::Ends {
         let now = driver.now();
         let due = driver.on_timer().map_or(STEP, |at: Time| at.since(now));
-        std::thread::sleep(due.clamp_to(Span::from_millis(1), STEP).to_std());
+        std::thread::sleep(due.clamp_to(TimeSpan::from_millis(1), STEP).to_std());
     }
 }

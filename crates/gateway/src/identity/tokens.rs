@@ -9,11 +9,11 @@ use bywash_engine::{ClassId, ClassSet};
 use bywash_token::{
     Claims, Day, Holder, Keys, Mark, Marks, Refusal, SessionName, UnixTime, open, seal,
 };
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use ring::rand::{SecureRandom, SystemRandom};
 
 /// How long an order is remembered: a season.
-const RETURNING: Span = Span::from_secs(90 * 86_400);
+const RETURNING: TimeSpan = TimeSpan::from_secs(90 * 86_400);
 
 /// The token settings in force.
 #[derive(Clone)]
@@ -23,7 +23,7 @@ pub(crate) struct Tokens {
     /// The mark of each class. A class whose mark would equal another's has none and is left out of
     /// tokens.
     marks: Vec<Option<Mark>>,
-    ttl: Span,
+    ttl: TimeSpan,
     is_session: bool,
     remembers_orders: bool,
     random: SystemRandom,

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, ready};
 use bytes::BytesMut;
 use bywash_config::Queue;
 use bywash_message::{Fields, Framing};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use super::body::{Body, BodyError, Piece};
 use crate::process::memory::Memory;
@@ -18,7 +18,7 @@ pub(crate) struct Upload {
     /// read ahead.
     ahead: BytesMut,
     /// `None` if there is no body to hold.
-    held: Option<Held>,
+    held: Option<ReadAheadMemory>,
     /// The client waits for `100 Continue`. Reading the body would send that, which must not happen
     /// before the request is admitted.
     expects_continue: bool,
@@ -34,7 +34,7 @@ pub(crate) struct Upload {
 
 /// The memory of the part that was read ahead, counted against the gateway's total and given back
 /// when it is sent or dropped.
-struct Held {
+struct ReadAheadMemory {
     memory: Arc<Memory>,
     most: usize,
     most_of_all: usize,
@@ -42,7 +42,7 @@ struct Held {
     bytes: usize,
 }
 
-impl Held {
+impl ReadAheadMemory {
     /// Returns whether more may be read ahead after `read` bytes.
     fn has_room(&self, read: usize) -> bool {
         let all = self.memory.read_ahead_by_all();
@@ -73,15 +73,15 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for ReadAheadMemory {
     fn drop(&mut self) {
         self.release();
     }
 }
 
 impl Upload {
-    /// Creates the upload of a body with this framing. The class allows `most` bytes. `queue` bounds
-    /// the bytes that are read ahead. Trailers with the name `private` are not passed on.
+    /// Creates the upload of a body with this framing. The class allows `most` bytes. `queue`
+    /// bounds the bytes that are read ahead. Trailers with the name `private` are not passed on.
     pub(crate) fn new(
         body: Body,
         framing: Framing,
@@ -93,7 +93,7 @@ impl Upload {
         if matches!(framing, Framing::None | Framing::Length(0)) {
             return Self::none();
         }
-        let held = Held {
+        let held = ReadAheadMemory {
             memory: Arc::clone(memory),
             most: queue.body_buffer,
             most_of_all: queue.body_buffer_total,
@@ -181,13 +181,13 @@ impl Upload {
     /// arrives.
     pub(crate) fn is_too_much(&self) -> bool {
         let read = self.ahead.len() as u64;
-        let refuses = |held: &Held| held.memory.refuses_body(Some(read));
+        let refuses = |held: &ReadAheadMemory| held.memory.refuses_body(Some(read));
         !self.ended && self.held.as_ref().is_some_and(refuses)
     }
 
     /// Returns the bytes a second that have arrived in `time`, or `None` if the client was not
     /// asked for its body.
-    pub(crate) fn rate(&self, time: Span) -> Option<u64> {
+    pub(crate) fn rate(&self, time: TimeSpan) -> Option<u64> {
         let rate = self.ahead.len() as f64 / time.as_secs_f64();
         (!self.expects_continue).then_some(rate as u64)
     }

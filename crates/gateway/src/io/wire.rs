@@ -15,7 +15,7 @@ use bytes::{Buf, Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::io::stream::Stream;
-use crate::process::memory::{Held, TLS_UNSENT};
+use crate::process::memory::{MemoryReservation, TLS_UNSENT};
 
 pub(crate) struct Wire {
     pub(crate) stream: Stream,
@@ -33,7 +33,7 @@ pub(crate) struct Wire {
     /// Whether TLS holds back data until it is flushed.
     unflushed: bool,
     /// The buffers, as counted against the memory budget.
-    held: Held,
+    held: MemoryReservation,
 }
 
 /// The most bytes read at once.
@@ -58,7 +58,7 @@ thread_local! {
 
 impl Wire {
     /// Returns a connection with empty output. `held` counts nothing yet.
-    pub(crate) fn new(stream: Stream, input: BytesMut, held: Held) -> Self {
+    pub(crate) fn new(stream: Stream, input: BytesMut, held: MemoryReservation) -> Self {
         let (output, data, allocated) = (Vec::new(), Bytes::new(), input.capacity());
         let mut wire = Self {
             stream,

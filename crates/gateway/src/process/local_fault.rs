@@ -8,7 +8,7 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bywash_terminal::stderr::say;
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 /// The resource that this machine lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +84,7 @@ pub(crate) struct FaultLog([AtomicU64; LocalFault::ALL.len()]);
 
 impl FaultLog {
     /// The shortest time between two lines about the same fault.
-    const EVERY: Span = Span::from_secs(10);
+    const EVERY: TimeSpan = TimeSpan::from_secs(10);
 
     /// Logs a fault that has stopped `what`, unless it was logged shortly before.
     pub(crate) fn note(&self, fault: LocalFault, what: &str, now: Time) {
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn a_fault_is_logged_once_in_ten_seconds_each() {
         let log = FaultLog::default();
-        let at = |seconds| Time::ZERO + Span::from_secs(seconds);
+        let at = |seconds| Time::ZERO + TimeSpan::from_secs(seconds);
         assert!(log.is_due(LocalFault::Ports, at(0)));
         assert!(!log.is_due(LocalFault::Ports, at(9)));
         assert!(log.is_due(LocalFault::Memory, at(9)));

@@ -23,7 +23,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bywash_message::{Fields, Name};
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 use tokio::time::{Instant, Sleep};
 
 /// The field defined by bywash.
@@ -38,9 +38,9 @@ const GRPC_DIGITS: usize = 8;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Deadlines {
     /// The time within which a response must begin.
-    pub(crate) begins: Option<Span>,
+    pub(crate) begins: Option<TimeSpan>,
     /// The time within which the whole call must be over.
-    whole: Option<Span>,
+    whole: Option<TimeSpan>,
     /// The next hop understands `grpc-timeout`.
     is_grpc: bool,
 }
@@ -57,19 +57,26 @@ impl Deadlines {
 
     /// Writes the remaining time into `fields`: a response must begin within `begins` and be
     /// complete within `total`. `passed` is the time since the request arrived.
-    pub(super) fn write(&self, fields: &mut Fields, passed: Span, begins: Span, total: Span) {
-        let left = |span: Span| span.as_nanos().saturating_sub(passed.as_nanos());
-        let own = self.begins.map(|span| Span::from_nanos(left(span)));
+    pub(super) fn write(
+        &self,
+        fields: &mut Fields,
+        passed: TimeSpan,
+        begins: TimeSpan,
+        total: TimeSpan,
+    ) {
+        let left = |span: TimeSpan| span.as_nanos().saturating_sub(passed.as_nanos());
+        let own = self.begins.map(|span| TimeSpan::from_nanos(left(span)));
         let begins = begins.min(total).min(own.unwrap_or(total)).as_millis();
         fields.set(FIELD, Decimal::of(begins.min(10_u64.pow(DIGITS as u32) - 1)).text());
         if self.is_grpc {
-            let whole = self.whole.map_or(total, |span| Span::from_nanos(left(span)).min(total));
+            let whole =
+                self.whole.map_or(total, |span| TimeSpan::from_nanos(left(span)).min(total));
             fields.set(GRPC_FIELD, Decimal::of_timeout(whole).text());
         }
     }
 }
 
-fn least(one: Option<Span>, other: Option<Span>) -> Option<Span> {
+fn least(one: Option<TimeSpan>, other: Option<TimeSpan>) -> Option<TimeSpan> {
     [one, other].into_iter().flatten().min()
 }
 
@@ -79,21 +86,21 @@ fn one<'a>(mut values: impl Iterator<Item = &'a [u8]>) -> Option<&'a [u8]> {
     if values.next().is_none() { Some(value) } else { None }
 }
 
-fn milliseconds(text: &[u8]) -> Option<Span> {
-    number(text, DIGITS).map(Span::from_millis)
+fn milliseconds(text: &[u8]) -> Option<TimeSpan> {
+    number(text, DIGITS).map(TimeSpan::from_millis)
 }
 
 /// Parses digits and a unit. Some clients send a zero when no time is left, so zero is valid.
-fn timeout(text: &[u8]) -> Option<Span> {
+fn timeout(text: &[u8]) -> Option<TimeSpan> {
     let (unit, digits) = text.split_last()?;
     let count = number(digits, GRPC_DIGITS)?;
     Some(match unit {
-        b'H' => Span::from_secs(count * 3600),
-        b'M' => Span::from_secs(count * 60),
-        b'S' => Span::from_secs(count),
-        b'm' => Span::from_millis(count),
-        b'u' => Span::from_micros(count),
-        b'n' => Span::from_nanos(count),
+        b'H' => TimeSpan::from_secs(count * 3600),
+        b'M' => TimeSpan::from_secs(count * 60),
+        b'S' => TimeSpan::from_secs(count),
+        b'm' => TimeSpan::from_millis(count),
+        b'u' => TimeSpan::from_micros(count),
+        b'n' => TimeSpan::from_nanos(count),
         _ => return None,
     })
 }
@@ -116,7 +123,7 @@ impl Decimal {
     }
 
     /// Formats a time in the finest unit in which it has few enough digits.
-    fn of_timeout(span: Span) -> Self {
+    fn of_timeout(span: TimeSpan) -> Self {
         let most = 10_u64.pow(GRPC_DIGITS as u32);
         let in_unit = [(span.as_micros(), b'u'), (span.as_millis(), b'm')];
         let (number, unit) = in_unit
@@ -186,7 +193,7 @@ mod tests {
     use super::*;
 
     fn begins_within(lines: &[(&str, &str)]) -> Option<u64> {
-        Deadlines::of(&fields(lines)).begins.map(Span::as_nanos)
+        Deadlines::of(&fields(lines)).begins.map(TimeSpan::as_nanos)
     }
 
     #[test]
@@ -245,10 +252,10 @@ mod tests {
     fn written(lines: &[(&str, &str)], total: Option<u64>) -> [Option<String>; 2] {
         let mut map = fields(lines);
         let deadlines = Deadlines::of(&map);
-        let total = Span::from_secs(total.unwrap_or(3600));
+        let total = TimeSpan::from_secs(total.unwrap_or(3600));
         map.remove(Name::Ours);
         map.remove(Name::GrpcTimeout);
-        deadlines.write(&mut map, Span::from_secs(1), Span::from_secs(10), total);
+        deadlines.write(&mut map, TimeSpan::from_secs(1), TimeSpan::from_secs(10), total);
         let text = |name: &[u8]| {
             map.named(name).next().map(|value| String::from_utf8(value.to_vec()).unwrap())
         };

@@ -5,7 +5,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bywash_config::Timeouts;
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use tokio::time::{Instant, Sleep};
 
 use crate::upstream::{Exchange, UpstreamError};
@@ -71,8 +71,8 @@ impl Deadline {
     }
 
     /// Returns what is left of the total time.
-    pub(super) fn left(&self) -> Span {
-        Span::from(self.total.saturating_duration_since(Instant::now()))
+    pub(super) fn left(&self) -> TimeSpan {
+        TimeSpan::from(self.total.saturating_duration_since(Instant::now()))
     }
 
     /// Records that the response has begun, so that from now on its pauses are limited.

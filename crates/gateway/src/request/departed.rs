@@ -22,7 +22,7 @@ use std::task::{Context, Poll};
 
 use bywash_config::Departures;
 use bywash_engine::ClassId;
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use tokio::time::Instant;
 
 use super::forward::{self, AtServer};
@@ -122,7 +122,7 @@ struct Departed {
 impl Departed {
     /// Holds the slot or permit until the application is done, and then closes the connection.
     /// Returns how long that took.
-    async fn hold(self, shared: &Shared) -> Span {
+    async fn hold(self, shared: &Shared) -> TimeSpan {
         let Self { mut admission, at_server, half_closes, counted } = self;
         let AtServer { mut exchange, load, mut deadline } = at_server;
         let since = Instant::now();
@@ -155,6 +155,6 @@ impl Departed {
             shared.note_file(*file, Shows::Other);
         }
         drop((exchange, load, counted, admission));
-        Span::from_secs_f64(since.elapsed().as_secs_f64())
+        TimeSpan::from_secs_f64(since.elapsed().as_secs_f64())
     }
 }

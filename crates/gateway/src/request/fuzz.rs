@@ -7,7 +7,7 @@ use bywash_config::{Config, Level, Levels, Token};
 use bywash_engine::{Engine, Options};
 use bywash_message::{Fields, Head, Limits, Name, Request, write_request};
 use bywash_token::{Keys, LevelKeys, Secrets};
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 use http::StatusCode;
 use prometheus_client::metrics::counter::Counter;
 
@@ -130,9 +130,9 @@ pub fn examine(input: &[u8]) {
 /// Checks that the next hop gets one number, which exceeds neither the client's deadline nor the
 /// limit here.
 fn shortens_deadlines(fields: &Fields) {
-    let (deadlines, limit) = (Deadlines::of(fields), Span::from_secs(60));
+    let (deadlines, limit) = (Deadlines::of(fields), TimeSpan::from_secs(60));
     let mut next = Fields::new();
-    deadlines.write(&mut next, Span::from_millis(3), limit, Span::from_secs(90));
+    deadlines.write(&mut next, TimeSpan::from_millis(3), limit, TimeSpan::from_secs(90));
     let begins = Deadlines::of(&next).begins;
     assert!(
         begins.is_some_and(|left| left <= limit && deadlines.begins.is_none_or(|own| left <= own))

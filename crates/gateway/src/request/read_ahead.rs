@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::io::body::Piece;
-use crate::process::memory::{Held, Level};
+use crate::process::memory::{Level, MemoryReservation};
 use crate::shared::{CountedPermit, Shared};
 use crate::static_files::LARGEST;
 use crate::upstream::UpstreamError;
@@ -30,7 +30,7 @@ const PIECE: usize = 128;
 pub(super) struct ReadAhead {
     /// The pieces in their order. An end or an error is the last.
     pieces: VecDeque<Result<Piece, UpstreamError>>,
-    held: Held,
+    held: MemoryReservation,
     /// The permit, or the entry in the count of kept files that has replaced it.
     permit: CountedPermit,
 }

@@ -30,7 +30,7 @@ use crate::upstream::UpstreamError;
 
 /// The format of the responses to one client.
 pub(super) struct RefusalFormat {
-    kind: Kind,
+    kind: BodyFormat,
     /// The client may know the exact reason.
     details: bool,
     page: Bytes,
@@ -38,7 +38,7 @@ pub(super) struct RefusalFormat {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum BodyFormat {
     Text,
     Json,
     Html,
@@ -49,11 +49,11 @@ impl RefusalFormat {
         let accept = fields.get(Name::Accept).unwrap_or_default();
         let accepts = |kind: &[u8]| accept.windows(kind.len()).any(|part| part == kind);
         let kind = if accepts(b"text/html") {
-            Kind::Html
+            BodyFormat::Html
         } else if accepts(b"json") {
-            Kind::Json
+            BodyFormat::Json
         } else {
-            Kind::Text
+            BodyFormat::Text
         };
         let details = match settings.config.answers.details {
             Details::All => true,
@@ -67,11 +67,11 @@ impl RefusalFormat {
         let text = || ("text/plain; charset=utf-8", Bytes::from(format!("{}\n", problem.text)));
         let (kind, words) = match self.kind {
             // The page describes a busy site, not a broken one.
-            Kind::Html if problem.retry_after.is_some() => {
+            BodyFormat::Html if problem.retry_after.is_some() => {
                 ("text/html; charset=utf-8", self.page.clone())
             }
-            Kind::Json => ("application/problem+json", problem.json(status, self.name)),
-            Kind::Html | Kind::Text => text(),
+            BodyFormat::Json => ("application/problem+json", problem.json(status, self.name)),
+            BodyFormat::Html | BodyFormat::Text => text(),
         };
         let mut fields = fields;
         fields.push(b"Content-Type", kind.as_bytes());

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use bywash_control::{Book, Overrides};
+use bywash_control::{Overrides, RuleStore};
 
 use super::quarantine::{self, Inherited};
 use super::writer::{Document, StateWriter, Version};
@@ -49,7 +49,7 @@ impl Decisions for Overrides {
     }
 }
 
-impl Decisions for Book {
+impl Decisions for RuleStore {
     const DOCUMENT: Document = Document::Elephants;
     const MOST: u64 = 4 << 20;
 

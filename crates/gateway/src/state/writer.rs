@@ -405,7 +405,7 @@ mod tests {
         let writer = StateWriter::new();
         writer.open(Some(folder.path()));
         writer.pause(true);
-        let version = writer.submit(Document::Elephants, "a book".into());
+        let version = writer.submit(Document::Elephants, "a rule store".into());
         work(&writer, Instant::now());
         assert!(writer.why_unwritten(version).unwrap().contains("taking over"));
         writer.pause(false);

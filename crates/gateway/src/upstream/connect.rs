@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use bywash_config::{Endpoint, Scheme, Server, Upstream};
 use bywash_tls::Negotiated;
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 use tokio::net::{TcpStream, UnixStream};
 
 use super::names::Name;
 use super::servers::{Options, Servers};
 use super::{Link, UpstreamError, h1, h2};
 use crate::io::stream::{Stream, keep_alive};
-use crate::process::memory::{Held, Memory};
+use crate::process::memory::{Memory, MemoryReservation};
 use crate::telemetry::metrics::NameFailure;
 
 /// All servers of the upstream, and everything known about them.
@@ -74,7 +74,7 @@ impl Upstreams {
     pub(crate) async fn connect(
         &self,
         server: usize,
-        limit: Span,
+        limit: TimeSpan,
         memory: &Arc<Memory>,
     ) -> Result<Link, UpstreamError> {
         let limit = limit.to_std();
@@ -95,7 +95,7 @@ impl Upstreams {
     async fn connect_without_limit(
         &self,
         server: usize,
-        held: Held,
+        held: MemoryReservation,
     ) -> Result<Link, UpstreamError> {
         let Server { scheme, endpoint } = &self.list[server];
         if let Endpoint::Unix(path) = endpoint {
@@ -114,7 +114,7 @@ impl Upstreams {
         scheme: Scheme,
         host: &str,
         stream: TcpStream,
-        held: Held,
+        held: MemoryReservation,
     ) -> io::Result<Link> {
         match scheme {
             Scheme::Http => Ok(Link::H1(h1::Link::new(Stream::Tcp(stream), held))),
@@ -172,7 +172,7 @@ mod tests {
         // No task looks the name up here.
         let upstreams = Upstreams::new(&config.upstream, Time::ZERO, None).unwrap();
         let memory = Arc::new(Memory::new(1 << 20));
-        let failed = upstreams.connect(0, Span::from_millis(20), &memory).await;
+        let failed = upstreams.connect(0, TimeSpan::from_millis(20), &memory).await;
         assert!(matches!(failed, Err(UpstreamError::Name(NameFailure::Temporary))));
     }
 }

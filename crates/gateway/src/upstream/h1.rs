@@ -24,7 +24,7 @@ use crate::io::body::decode;
 use crate::io::stream::Stream;
 use crate::io::upload::Upload;
 use crate::io::wire::Wire;
-use crate::process::memory::Held;
+use crate::process::memory::MemoryReservation;
 
 /// Limits on the head of a response. Applications are not hostile, but they may be broken.
 pub(super) const LIMITS: Limits = Limits { target: 0, fields: 256, bytes: 64 * 1024 };
@@ -37,7 +37,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    pub(super) fn new(stream: Stream, held: Held) -> Self {
+    pub(super) fn new(stream: Stream, held: MemoryReservation) -> Self {
         Self { wire: Wire::new(stream, BytesMut::new(), held), authenticated: false }
     }
 

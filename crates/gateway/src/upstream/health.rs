@@ -12,20 +12,20 @@
 //! and drops those that have expired, so that a late response is not taken for the response to the
 //! next probe.
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 /// 2⁶⁴/φ: its multiples, wrapping, are the fractional parts of n/φ in units of 2⁻⁶⁴.
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// The shortest interval. A shorter one would be a load; the configuration's minimum is a hundred
 /// times as long.
-const LEAST_INTERVAL: Span = Span::from_millis(1);
+const LEAST_INTERVAL: TimeSpan = TimeSpan::from_millis(1);
 
 /// The probes of the servers of one upstream.
 #[derive(Debug)]
 pub(crate) struct Schedule {
-    interval: Span,
-    timeout: Span,
+    interval: TimeSpan,
+    timeout: TimeSpan,
     probes: Vec<Probe>,
 }
 
@@ -37,7 +37,7 @@ enum Probe {
 
 impl Schedule {
     /// Creates a schedule in which server 0 is due now, and each of the others within the interval.
-    pub(crate) fn new(count: usize, interval: Span, timeout: Span, now: Time) -> Self {
+    pub(crate) fn new(count: usize, interval: TimeSpan, timeout: TimeSpan, now: Time) -> Self {
         let interval = interval.max(LEAST_INTERVAL);
         let probe = |index| Probe::Due { at: now + phase(index, interval) };
         Self { interval, timeout, probes: (0..count as u64).map(probe).collect() }
@@ -89,17 +89,17 @@ impl Schedule {
             Probe::Due { at } => *at,
             Probe::Asked { deadline, .. } => *deadline,
         });
-        moments.min().unwrap_or(Time::ZERO + Span::MAX)
+        moments.min().unwrap_or(Time::ZERO + TimeSpan::MAX)
     }
 }
 
-fn phase(index: u64, interval: Span) -> Span {
+fn phase(index: u64, interval: TimeSpan) -> TimeSpan {
     let product = u128::from(index.wrapping_mul(GOLDEN)) * u128::from(interval.as_nanos());
-    Span::from_nanos((product >> 64) as u64)
+    TimeSpan::from_nanos((product >> 64) as u64)
 }
 
 /// Returns the first probe time of a server after `now`. `beat` is one of its probe times.
-fn following(beat: Time, interval: Span, now: Time) -> Time {
+fn following(beat: Time, interval: TimeSpan, now: Time) -> Time {
     let passed = now.since(beat).as_nanos() / interval.as_nanos();
     beat + interval * passed.saturating_add(1)
 }
@@ -110,15 +110,15 @@ mod tests {
 
     use super::*;
 
-    const INTERVAL: Span = Span::from_secs(2);
-    const TIMEOUT: Span = Span::from_secs(1);
+    const INTERVAL: TimeSpan = TimeSpan::from_secs(2);
+    const TIMEOUT: TimeSpan = TimeSpan::from_secs(1);
 
     fn schedule(count: usize) -> Schedule {
         Schedule::new(count, INTERVAL, TIMEOUT, Time::ZERO)
     }
 
     fn at(milliseconds: u64) -> Time {
-        Time::ZERO + Span::from_millis(milliseconds)
+        Time::ZERO + TimeSpan::from_millis(milliseconds)
     }
 
     fn due(schedule: &mut Schedule, now: Time) -> Vec<usize> {
@@ -159,7 +159,7 @@ mod tests {
             times.push(at(2_000));
             let even = INTERVAL / count as u64;
             let gaps = times.windows(2).map(|pair| pair[1].since(pair[0]));
-            let (least, most) = gaps.fold((Span::MAX, Span::ZERO), |(least, most), gap| {
+            let (least, most) = gaps.fold((TimeSpan::MAX, TimeSpan::ZERO), |(least, most), gap| {
                 (least.min(gap), most.max(gap))
             });
             assert!(least > even.scale(0.38) && most < even.scale(2.1), "{count}: {least}, {most}");
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn a_timeout_longer_than_the_interval_leaves_beats_out() {
-        let mut schedule = Schedule::new(1, INTERVAL, Span::from_secs(5), Time::ZERO);
+        let mut schedule = Schedule::new(1, INTERVAL, TimeSpan::from_secs(5), Time::ZERO);
         assert_eq!(due(&mut schedule, at(0)), [0]);
         assert!(due(&mut schedule, at(2_000)).is_empty());
         assert_eq!(schedule.expired(at(5_000)).count(), 1);
@@ -221,12 +221,12 @@ mod tests {
 
     #[test]
     fn without_servers_nothing_is_ever_due() {
-        assert_eq!(schedule(0).next(), Time::ZERO + Span::MAX);
+        assert_eq!(schedule(0).next(), Time::ZERO + TimeSpan::MAX);
     }
 
     #[test]
     fn an_interval_of_nothing_is_not_an_endless_loop() {
-        let mut schedule = Schedule::new(2, Span::ZERO, Span::ZERO, Time::ZERO);
+        let mut schedule = Schedule::new(2, TimeSpan::ZERO, TimeSpan::ZERO, Time::ZERO);
         assert_eq!(run(&mut schedule, at(10)).len(), 20);
     }
 
@@ -240,7 +240,7 @@ mod tests {
             let mut schedule = schedule(count);
             let (mut now, mut asked) = (Time::ZERO, vec![0_u64; count]);
             for (passed, answering) in steps {
-                now = now + Span::from_millis(passed);
+                now = now + TimeSpan::from_millis(passed);
                 prop_assert!(schedule.next() <= now + INTERVAL.max(TIMEOUT));
                 schedule.expired(now).for_each(drop);
                 for server in due(&mut schedule, now) {

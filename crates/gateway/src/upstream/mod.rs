@@ -4,8 +4,8 @@
 //! `servers.rs` chooses the next server and `health.rs` schedules the probes; both are pure.
 //! `names.rs` resolves their addresses, `dial.rs` tries these, `connect.rs` opens a connection,
 //! `pool.rs` keeps idle connections, `pinned.rs` keeps those that belong to one client connection,
-//! and `h1.rs` and `h2` carry a request and its response. `gateway/probes.rs` probes the servers and looks up
-//! their names.
+//! and `h1.rs` and `h2` carry a request and its response. `gateway/probes.rs` probes the servers
+//! and looks up their names.
 //!
 //! An exchange is polled by the request that it belongs to, and after its client has left by the
 //! task that holds its slot (`request/departed.rs`). Dropping it closes the connection (HTTP/1) or

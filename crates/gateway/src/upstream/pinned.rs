@@ -51,9 +51,9 @@ impl Pins {
 
 /// The pinned connection of a client connection. Dropping this closes the connection.
 #[derive(Default)]
-pub(crate) struct PinnedLink(RefCell<Option<Held>>);
+pub(crate) struct PinnedLink(RefCell<Option<PinnedEntry>>);
 
-struct Held {
+struct PinnedEntry {
     pool: Rc<Pool>,
     number: u64,
 }
@@ -61,7 +61,8 @@ struct Held {
 impl PinnedLink {
     /// Pins this connection to a server, and closes the one pinned before.
     pub(crate) fn keep(&self, pool: &Rc<Pool>, server: usize, link: h1::Link) {
-        let held = pool.pin(server, link).map(|number| Held { pool: Rc::clone(pool), number });
+        let held =
+            pool.pin(server, link).map(|number| PinnedEntry { pool: Rc::clone(pool), number });
         self.0.replace(held);
     }
 
@@ -74,7 +75,7 @@ impl PinnedLink {
     }
 }
 
-impl Drop for Held {
+impl Drop for PinnedEntry {
     fn drop(&mut self) {
         self.pool.unpin(self.number);
     }

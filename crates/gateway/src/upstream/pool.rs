@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use bywash_config::Upstream;
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use super::pinned::Pins;
 use super::{SharedUpstreams, UpstreamError, h1, h2};
@@ -139,7 +139,11 @@ impl Pool {
     }
 
     /// Opens a new connection.
-    pub(crate) async fn connect(&self, server: usize, limit: Span) -> Result<Link, UpstreamError> {
+    pub(crate) async fn connect(
+        &self,
+        server: usize,
+        limit: TimeSpan,
+    ) -> Result<Link, UpstreamError> {
         let link = self.upstreams.connect(server, limit, &self.memory).await?;
         if let Link::H2(link) = &link {
             // Other requests may use it from now on.

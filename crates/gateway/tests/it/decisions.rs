@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use bywash_gateway::Inheritance;
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use serde_json::json;
 
 use crate::operator::says;
@@ -48,7 +48,7 @@ fn nothing_is_decided_that_a_successor_would_not_read() {
     let next = started(&upstream, folder.path());
     assert!(state(&next).contains("rejected"), "{}", state(&next));
     assert_eq!(decides(&next, "undo").status(), Some(200));
-    gateway.into_gateway().stop(Span::ZERO);
+    gateway.into_gateway().stop(TimeSpan::ZERO);
     drop(next);
     assert_eq!(state(&started(&upstream, folder.path())), "\"proposed\"");
 }
@@ -178,9 +178,9 @@ fn no_number_is_given_twice() {
     let gateway = succeed(&with, learned.to_string().into_bytes());
     assert_eq!(state(&gateway), "\"proposed\"", "of the folder, as nothing was decided");
     let learned: serde_json::Value = serde_json::from_slice(&gateway.gateway().learned()).unwrap();
-    let book: serde_json::Value =
+    let store: serde_json::Value =
         serde_json::from_str(learned["elephants"].as_str().unwrap()).unwrap();
-    assert_eq!(book["next"], 41);
+    assert_eq!(store["next"], 41);
 }
 
 #[test]

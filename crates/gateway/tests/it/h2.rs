@@ -1,7 +1,7 @@
 //! Clients that use HTTP/2, with prior knowledge.
 
 use bytes::Bytes;
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use h2::Reason;
 
 use crate::http2::{
@@ -452,7 +452,7 @@ fn a_stop_says_goodbye_and_lets_requests_finish() {
     let call = calls.next();
     gateway.waits_for("waiting", 1);
     let gateway = gateway.into_gateway();
-    let stopping = std::thread::spawn(move || gateway.stop(Span::from_secs(20)));
+    let stopping = std::thread::spawn(move || gateway.stop(TimeSpan::from_secs(20)));
     eventually("no more streams are taken", || client.takes_no_more());
     assert!(!stopping.is_finished());
     call.answer("one");
@@ -470,7 +470,7 @@ fn an_idle_connection_holds_no_stop_up() {
     let asked = client.asks("/");
     calls.next().answer("");
     asked.answer().unwrap();
-    assert_eq!(gateway.into_gateway().stop(Span::from_secs(20)), 0);
+    assert_eq!(gateway.into_gateway().stop(TimeSpan::from_secs(20)), 0);
     client.ended().expect("a clean end");
 }
 
@@ -538,7 +538,7 @@ fn an_answer_is_read_to_its_end_though_the_gateway_stops() {
             && let Some(gateway) = gateway.take()
         {
             let gateway = gateway.into_gateway();
-            stopping = Some(std::thread::spawn(move || gateway.stop(Span::from_secs(20))));
+            stopping = Some(std::thread::spawn(move || gateway.stop(TimeSpan::from_secs(20))));
         }
     }
     drop(client);

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::net::UnixListener;
 use std::time::{Duration, Instant};
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use crate::departures::{fin, half, reset};
 use crate::setup::{Running, Setup, eventually, get, post};
@@ -185,7 +185,7 @@ fn is_held_across_a_reload() {
 #[test]
 fn does_not_keep_a_gateway_that_stops() {
     let (_upstream, _calls, gateway, call) = departed();
-    assert_eq!(gateway.into_gateway().stop(Span::from_secs(3600)), 0);
+    assert_eq!(gateway.into_gateway().stop(TimeSpan::from_secs(3600)), 0);
     eventually("the connection is closed", || call.is_abandoned());
 }
 

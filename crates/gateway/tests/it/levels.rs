@@ -1,7 +1,7 @@
 //! Service levels: which sources are believed, and what the application receives.
 
 use bywash_token::{LevelRefusal, read_level};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use crate::http2::{Http2, request};
 use crate::setup::{Running, Setup, admin, eventually};
@@ -10,7 +10,7 @@ use crate::upstream::{Calls, Upstream, ok};
 use crate::wire::{Message, Wire};
 
 /// The time for which the application of these tests accepts a level.
-const LIFETIME: Span = Span::from_secs(60);
+const LIFETIME: TimeSpan = TimeSpan::from_secs(60);
 
 /// `/pay` gets level `high`, `/p/*` gets `mid`, everything else gets `low`.
 fn shop(upstream: &Upstream, keys: &KeyFile) -> Setup {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use serde_json::Value;
 
 use crate::setup::{Running, Setup, eventually, get};
@@ -228,7 +228,7 @@ fn after_a_stop_every_line_is_written() {
         for _ in 0..200 {
             client.answer().unwrap();
         }
-        gateway.into_gateway().stop(Span::from_secs(5));
+        gateway.into_gateway().stop(TimeSpan::from_secs(5));
         let text = fs::read_to_string(&path).unwrap();
         assert_eq!(text.lines().count(), 200, "round {round}");
     }

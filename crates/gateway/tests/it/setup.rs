@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bywash_config::{AdminAddress, Config};
 use bywash_gateway::{Gateway, GatewayError, Inheritance};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use serde_json::Value;
 
 use crate::operator;
@@ -97,7 +97,7 @@ pub(crate) struct Running(Option<Gateway>);
 impl Drop for Running {
     fn drop(&mut self) {
         if let Some(gateway) = self.0.take() {
-            gateway.stop(Span::ZERO);
+            gateway.stop(TimeSpan::ZERO);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::thread::JoinHandle;
 
 use bywash_gateway::{Gateway, Inheritance};
 use bywash_handover::Name;
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use crate::setup::{Running, Setup, admin, eventually, get, post};
 use crate::upstream::{Calls, Upstream};
@@ -18,7 +18,7 @@ fn one_slot() -> (Upstream, Calls, Running) {
 }
 
 /// Begins to stop. The thread returns the number of connections that were left.
-fn stop(gateway: Running, grace: Span) -> (JoinHandle<usize>, SocketAddr, SocketAddr) {
+fn stop(gateway: Running, grace: TimeSpan) -> (JoinHandle<usize>, SocketAddr, SocketAddr) {
     let (http, operators) = (gateway.gateway().http(), gateway.admin());
     let gateway = gateway.into_gateway();
     let stopping = std::thread::spawn(move || gateway.stop(grace));
@@ -29,7 +29,7 @@ fn refuses(address: SocketAddr) -> bool {
     TcpStream::connect_timeout(&address, BOUND).is_err()
 }
 
-const LONG: Span = Span::from_secs(20);
+const LONG: TimeSpan = TimeSpan::from_secs(20);
 
 #[test]
 fn an_idle_gateway_stops_at_once_and_leaves_nothing() {
@@ -115,7 +115,7 @@ fn a_request_that_does_not_end_is_counted_when_the_grace_is_over() {
     let (_upstream, calls, gateway) = one_slot();
     let _running = gateway.asks("/runs");
     let _call = calls.next();
-    let (stopping, ..) = stop(gateway, Span::from_millis(100));
+    let (stopping, ..) = stop(gateway, TimeSpan::from_millis(100));
     assert_eq!(stopping.join().unwrap(), 1);
 }
 
@@ -124,7 +124,7 @@ fn a_request_that_does_not_end_is_cut_when_the_grace_is_over() {
     let (_upstream, calls, gateway) = one_slot();
     let mut running = gateway.asks("/runs");
     let call = calls.next();
-    let (stopping, ..) = stop(gateway, Span::from_millis(100));
+    let (stopping, ..) = stop(gateway, TimeSpan::from_millis(100));
     assert_eq!(stopping.join().unwrap(), 1);
     assert!(matches!(running.answer(), Err(Broken::Closed | Broken::Cut)));
     eventually("the upstream is let go", || call.is_abandoned());
@@ -191,7 +191,7 @@ fn a_connection_that_has_sent_nothing_does_not_hold_a_stop_up() {
     let (_upstream, _calls, gateway) = one_slot();
     let _silent: Wire = gateway.client();
     gateway.waits_for("connections", 1);
-    let (stopping, ..) = stop(gateway, Span::from_secs(4));
+    let (stopping, ..) = stop(gateway, TimeSpan::from_secs(4));
     assert_eq!(stopping.join().unwrap(), 0);
 }
 

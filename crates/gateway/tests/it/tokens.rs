@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bywash_token::{Claims, Holder, Keys, LevelKeys, Mark, Secret, Secrets, UnixTime, open, seal};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use crate::http2::{Http2, request};
 use crate::setup::{Running, Setup, eventually};
@@ -84,7 +84,7 @@ impl KeyFile {
         let keys = self.keys();
         let opened = open(&keys, token.as_bytes()).unwrap();
         let holder = Holder::Cookie(cookie.as_bytes());
-        let proven = opened.proves(seconds_ago(0), Span::from_secs(1800), &holder);
+        let proven = opened.proves(seconds_ago(0), TimeSpan::from_secs(1800), &holder);
         proven.is_ok_and(|served| served.contains(Mark::of(class)))
     }
 }
@@ -443,7 +443,7 @@ fn who_has_ordered_is_known_for_longer_than_the_session_if_that_is_asked() {
     let ordered = |pair: &str| {
         let keys = keys.keys();
         let opened = open(&keys, &pair.as_bytes()["bywash=".len()..]).unwrap();
-        opened.ordered(seconds_ago(0), Span::from_secs(90 * 86_400)).is_some()
+        opened.ordered(seconds_ago(0), TimeSpan::from_secs(90 * 86_400)).is_some()
     };
     assert_eq!((ordered(&before), ordered(&after)), (false, true));
     // The order is also carried over to another session, about which the token proves nothing.

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use crate::log;
 use crate::setup::{Running, Setup, eventually, get, post};
@@ -288,7 +288,8 @@ fn a_stop_cuts_it_when_the_grace_is_over() {
     let (upstream, agreed) = agreeing();
     let gateway = Setup::before(&upstream).start();
     let (mut client, mut server) = tunnel(&gateway, &agreed);
-    let stopping = std::thread::spawn(move || gateway.into_gateway().stop(Span::from_millis(200)));
+    let stopping =
+        std::thread::spawn(move || gateway.into_gateway().stop(TimeSpan::from_millis(200)));
     // The tunnel continues until the grace is over.
     client.send("ping");
     assert_eq!(server.bytes(4).unwrap(), b"ping");

@@ -48,7 +48,7 @@ pub(crate) enum Broken {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum MessageKind {
     Request,
     Answer,
     AnswerToHead,
@@ -89,15 +89,15 @@ impl Wire {
     }
 
     pub(crate) fn request(&mut self) -> Result<Message, Broken> {
-        self.message(Kind::Request)
+        self.message(MessageKind::Request)
     }
 
     pub(crate) fn answer(&mut self) -> Result<Message, Broken> {
-        self.message(Kind::Answer)
+        self.message(MessageKind::Answer)
     }
 
     pub(crate) fn answer_to_head(&mut self) -> Result<Message, Broken> {
-        self.message(Kind::AnswerToHead)
+        self.message(MessageKind::AnswerToHead)
     }
 
     /// Reads one head. The body stays unread.
@@ -165,16 +165,18 @@ impl Wire {
         self.stream.shutdown(Shutdown::Write).unwrap();
     }
 
-    fn message(&mut self, kind: Kind) -> Result<Message, Broken> {
+    fn message(&mut self, kind: MessageKind) -> Result<Message, Broken> {
         let mut message = self.head()?;
-        if kind == Kind::AnswerToHead || matches!(message.status(), Some(204 | 304 | 100..=199)) {
+        if kind == MessageKind::AnswerToHead
+            || matches!(message.status(), Some(204 | 304 | 100..=199))
+        {
             return Ok(message);
         }
         if message.field("transfer-encoding").is_some() {
             (message.body, message.trailers) = self.chunks()?;
         } else if let Some(length) = message.field("content-length") {
             message.body = self.bytes(length.parse().map_err(|_| Broken::Garbage)?)?;
-        } else if kind == Kind::Answer {
+        } else if kind == MessageKind::Answer {
             message.body = self.until_closed()?;
         }
         Ok(message)

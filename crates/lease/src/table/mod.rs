@@ -15,7 +15,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use crate::message::Reason;
 use crate::name::{DatabaseName, OWN, RequestId};
@@ -55,7 +55,7 @@ pub struct Bounds {
     /// The number of stops that are remembered.
     pub stops: usize,
     /// The time for which a stop is remembered.
-    pub memory: Span,
+    pub memory: TimeSpan,
 }
 
 impl Default for Bounds {
@@ -65,7 +65,7 @@ impl Default for Bounds {
             leases_of_one: 8192,
             of_a_request: 64,
             stops: 65_536,
-            memory: Span::from_secs(60),
+            memory: TimeSpan::from_secs(60),
         }
     }
 }

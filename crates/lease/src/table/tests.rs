@@ -235,7 +235,7 @@ proptest! {
     #[test]
     fn no_innocent_is_cancelled(steps in steps()) {
         // Longer than any run of this test. Another test covers cancellations that never end.
-        let memory = Span::from_secs(1_000_000);
+        let memory = TimeSpan::from_secs(1_000_000);
         let mut table = Table::new(Bounds { memory, ..Bounds::default() });
         let mut now = at(0);
         let mut belief = Belief::default();
@@ -243,7 +243,7 @@ proptest! {
         for step in steps {
             match step {
                 Step::Lease(h, r, c, t) => {
-                    let leased = table.lease(now, Holder(h), &id(r), &backend(c), now + Span::from_secs(t));
+                    let leased = table.lease(now, Holder(h), &id(r), &backend(c), now + TimeSpan::from_secs(t));
                     if leased == Leased::Held {
                         prop_assert!(!belief.cancelling.contains_key(&c), "lent while it is cancelled");
                         belief.users.insert(c, (h, r));
@@ -273,7 +273,7 @@ proptest! {
                     belief.users.retain(|_, (holder, _)| *holder != h);
                 }
                 Step::Expire => drop(table.expire(now)),
-                Step::Wait(seconds) => now = now + Span::from_secs(seconds),
+                Step::Wait(seconds) => now = now + TimeSpan::from_secs(seconds),
             }
         }
         for (connection, _) in belief.cancelling {

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use bywash_engine::levels::{Grant, LevelId, Levels, Ticket};
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::error::Refused;
@@ -23,7 +23,7 @@ use crate::task::{NextThread, TaskQueue};
 
 /// The time for which a thread keeps its slot even if others want it. Below it, handing the slot
 /// over would cost more than it gains.
-pub(crate) const QUANTUM: Span = Span::from_micros(200);
+pub(crate) const QUANTUM: TimeSpan = TimeSpan::from_micros(200);
 
 /// The number of times that a worker in an empty pool checks again before it sleeps. It yields to
 /// other threads in between. A request that arrives right after is then served by a thread that is
@@ -149,7 +149,7 @@ impl PoolScheduler {
     }
 
     pub(crate) fn now(&self) -> Time {
-        Time::ZERO + Span::from(self.begun.elapsed())
+        Time::ZERO + TimeSpan::from(self.begun.elapsed())
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
@@ -265,7 +265,7 @@ impl PoolScheduler {
             queue.come();
             let owner = queue.leave();
             debug_assert!(owner.is_none(), "the owner calls off");
-            state.levels.release(now, ticket, Span::ZERO);
+            state.levels.release(now, ticket, TimeSpan::ZERO);
         }
         if called > 0 {
             state.wants(ticket, queue);
@@ -287,7 +287,7 @@ impl PoolScheduler {
         let kept = crate::rayon::size(others + 1) - 1;
         state.levels.want(ticket, 0);
         for _ in kept..others {
-            state.levels.release(now, ticket, Span::ZERO);
+            state.levels.release(now, ticket, TimeSpan::ZERO);
         }
         self.dispatch(state, 0);
         Lease { scheduler: self, ticket, others: kept, since: now }

@@ -275,7 +275,8 @@ pub fn alike(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && begins(other, one)
 }
 
-/// Returns whether `spelled` begins with `text`, in the sense of [`alike`].
+/// Returns whether `spelled` begins with `text`. As in [`alike`], case does not matter, and all
+/// characters that may stand for a hyphen are equal.
 pub(crate) fn begins(spelled: &[u8], text: &[u8]) -> bool {
     let letter = |byte: u8| if is_hyphen(byte) { b'-' } else { byte.to_ascii_lowercase() };
     let same = |(one, other): (&u8, &u8)| letter(*one) == letter(*other);

@@ -98,7 +98,7 @@ fn is_access(logger: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use bywash_units::Span;
+    use bywash_units::TimeSpan;
 
     use super::super::Who;
     use super::*;
@@ -126,14 +126,14 @@ mod tests {
     fn a_request_began_when_it_was_handled_less_its_duration() {
         let one = logged("", "");
         assert_eq!(one.began.as_millis(), 1_646_861_401_000);
-        assert_eq!(one.service.map(Span::as_micros), Some(524_102));
+        assert_eq!(one.service.map(TimeSpan::as_micros), Some(524_102));
         assert_eq!((&*one.method, &*one.target), ("GET", "/a?b"));
         assert_eq!(one.host.as_deref(), Some("localhost"));
         assert_eq!((one.end, one.bytes), (End::Answered(200), Some(10_900)));
         let other = logged("\"client_ip\":\"127", "\"client_ip\":\"128").who;
         assert!(matches!(one.who, Who::Browser { .. }) && one.who != other);
         let dated = logged("1646861401.5241024", "\"2022-03-09T21:30:01.524Z\"");
-        assert_eq!(dated.grain, Span::from_millis(1));
+        assert_eq!(dated.grain, TimeSpan::from_millis(1));
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //! Both servers escape quotes in it (`\"`, `\x22`). So a field ends at the first quote without a
 //! backslash before it, and times are searched between such fields, never inside them.
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use super::fields::{self, leading_number, less, quoted, seconds, total};
 use super::{End, Flaw, Line, Logged, began, browser, date};
@@ -36,7 +36,7 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
     };
     Ok(Line::Request(Logged {
         began: began(logged_at, times.all.unwrap_or_default())?,
-        grain: Span::from_secs(1),
+        grain: TimeSpan::from_secs(1),
         method,
         target,
         host: None,
@@ -58,9 +58,9 @@ fn agent(text: &str) -> (&str, &str) {
 #[derive(Default)]
 struct Times {
     /// The time from the first byte of the request to the last byte of the response.
-    all: Option<Span>,
+    all: Option<TimeSpan>,
     /// The part of that time that the application took.
-    service: Option<Span>,
+    service: Option<TimeSpan>,
     /// Whether the line tells that no application was involved.
     elsewhere: bool,
 }
@@ -78,7 +78,7 @@ impl Times {
         Ok(times)
     }
 
-    fn waited(&self) -> Option<Span> {
+    fn waited(&self) -> Option<TimeSpan> {
         let (all, service) = (self.all?, self.service?);
         Some(less(all, service))
     }
@@ -123,7 +123,7 @@ mod tests {
     fn the_common_format_says_who_what_and_when() {
         let text = format!(r#"203.0.113.9 - frank {AT} "GET /a.gif?x=1 HTTP/1.0" 200 2326"#);
         let logged = logged(&text);
-        assert_eq!(logged.began, Span::from_secs(1_700_000_000));
+        assert_eq!(logged.began, TimeSpan::from_secs(1_700_000_000));
         assert_eq!((logged.method.as_ref(), logged.target.as_ref()), ("GET", "/a.gif?x=1"));
         assert_eq!((logged.end, logged.service), (End::Answered(200), None));
         assert_eq!(logged.bytes, Some(2326));
@@ -148,11 +148,11 @@ mod tests {
         let tail = |tail: &str| format!(r#"::1 - - {AT} "POST /b HTTP/2.0" 201 9 "-" "x" {tail}"#);
         let text = tail("rt=0.500 uct=0.001 uht=0.2 urt=0.100, 0.200 : 0.050");
         let one = logged(&text);
-        assert_eq!(one.began, Span::from_millis(1_699_999_999_500));
-        assert_eq!(one.service, Some(Span::from_millis(350)));
-        assert_eq!(one.waited, Some(Span::from_millis(150)));
+        assert_eq!(one.began, TimeSpan::from_millis(1_699_999_999_500));
+        assert_eq!(one.service, Some(TimeSpan::from_millis(350)));
+        assert_eq!(one.waited, Some(TimeSpan::from_millis(150)));
         let text = tail("rt=\"0.250\" pipe=.");
-        assert_eq!(logged(&text).service, Some(Span::from_millis(250)));
+        assert_eq!(logged(&text).service, Some(TimeSpan::from_millis(250)));
         assert_eq!(line(&tail("rt=0.001 urt=-")), Ok(Line::Elsewhere));
         assert!(line(&tail("rt=never")).is_err());
         assert_eq!(line(&tail("rt=99999999")), Err(Flaw::Duration));
@@ -165,7 +165,7 @@ mod tests {
             let logged = logged(&text);
             (1_700_000_000_000 - logged.began.as_millis(), logged.service)
         };
-        let both = |all, service| (all, Some(Span::from_millis(service)));
+        let both = |all, service| (all, Some(TimeSpan::from_millis(service)));
         for (text, expected) in [
             ("rt=0.050 512", both(50, 50)),
             ("rt=0.050 512 urt=0.040 200 10.0.0.1:80", both(50, 40)),
@@ -204,8 +204,8 @@ mod tests {
         ] {
             let text = format!(r#"::1 - - {AT} "GET / HTTP/1.1" 200 9 "-" "x" {tail}"#);
             let logged = logged(&text);
-            assert_eq!(logged.service, Some(Span::from_millis(10)), "{tail}");
-            assert_eq!(logged.began, Span::from_millis(1_699_999_999_990), "{tail}");
+            assert_eq!(logged.service, Some(TimeSpan::from_millis(10)), "{tail}");
+            assert_eq!(logged.began, TimeSpan::from_millis(1_699_999_999_990), "{tail}");
         }
         let text = format!(r#"::1 - - {AT} "GET / HTTP/1.1" 200 9 "-" "x" "half rt=9 urt=9"#);
         assert_eq!(logged(&text).service, None);

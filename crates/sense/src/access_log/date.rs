@@ -3,7 +3,7 @@
 //!
 //! Each time comes with its grain, which is the unit of its last digit.
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use super::Flaw;
 
@@ -11,12 +11,12 @@ const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /// A time and its grain.
-pub(crate) type TimeAndGrain = (Span, Span);
+pub(crate) type TimeAndGrain = (TimeSpan, TimeSpan);
 
-const SECOND: Span = Span::from_secs(1);
+const SECOND: TimeSpan = TimeSpan::from_secs(1);
 
 /// Parses a time of the common log format. Returns the time since 1970.
-pub(super) fn common(text: &str) -> Result<Span, Flaw> {
+pub(super) fn common(text: &str) -> Result<TimeSpan, Flaw> {
     let fail = || Flaw::Part("time like 14/Nov/2023:22:13:20 +0000");
     let (time, zone) = text.split_once(' ').ok_or_else(fail)?;
     let (days, clock) = common_day(time).ok_or_else(fail)?;
@@ -62,9 +62,9 @@ pub(super) fn epoch(text: &str) -> Result<TimeAndGrain, Flaw> {
     let (seconds, fraction) = text.split_once('.').map_or((text, None), |(a, b)| (a, Some(b)));
     let digits = !seconds.is_empty() && seconds.bytes().all(|byte| byte.is_ascii_digit());
     let seconds = seconds.parse().ok().filter(|_| digits).ok_or_else(fail)?;
-    let fraction = fraction.map_or(Some((Span::ZERO, SECOND)), fraction_of_second);
+    let fraction = fraction.map_or(Some((TimeSpan::ZERO, SECOND)), fraction_of_second);
     let (fraction, grain) = fraction.ok_or_else(fail)?;
-    Ok((Span::from_secs(seconds) + fraction, grain))
+    Ok((TimeSpan::from_secs(seconds) + fraction, grain))
 }
 
 /// Parses `14/Nov/2023`. Returns the days since 1970, and the text after the colon that follows.
@@ -95,15 +95,15 @@ pub(super) fn day(year: i64, month: i64, day: i64) -> Option<i64> {
 
 /// Returns the time since 1970 of a day, the seconds of the day, and the offset of the zone in
 /// seconds.
-pub(super) fn since_1970(days: i64, clock: i64, zone: i64) -> Result<Span, Flaw> {
+pub(super) fn since_1970(days: i64, clock: i64, zone: i64) -> Result<TimeSpan, Flaw> {
     let seconds = days * 86_400 + clock - zone;
-    u64::try_from(seconds).map(Span::from_secs).map_err(|_| Flaw::Time)
+    u64::try_from(seconds).map(TimeSpan::from_secs).map_err(|_| Flaw::Time)
 }
 
 /// Parses `22:13:20` or `22:13:20.123`. Returns the second of the day, the fraction and the grain.
-fn clock_of(text: &str) -> Option<(i64, Span, Span)> {
+fn clock_of(text: &str) -> Option<(i64, TimeSpan, TimeSpan)> {
     let Some((clock, fraction)) = text.split_once('.') else {
-        return Some((seconds_of_day(text)?, Span::ZERO, SECOND));
+        return Some((seconds_of_day(text)?, TimeSpan::ZERO, SECOND));
     };
     let (fraction, grain) = fraction_of_second(fraction)?;
     Some((seconds_of_day(clock)?, fraction, grain))
@@ -117,7 +117,7 @@ pub(super) fn fraction_of_second(digits: &str) -> Option<TimeAndGrain> {
     }
     let digits = &digits[..digits.len().min(9)];
     let unit = 10_u64.pow(9 - digits.len() as u32);
-    Some((Span::from_nanos(digits.parse::<u64>().ok()? * unit), Span::from_nanos(unit)))
+    Some((TimeSpan::from_nanos(digits.parse::<u64>().ok()? * unit), TimeSpan::from_nanos(unit)))
 }
 
 /// Parses a number of exactly this many digits.
@@ -179,7 +179,7 @@ mod tests {
             ("01/Mar/2100:00:00:00 +0000", 4_107_542_400),
             ("31/Dec/1999:23:59:60 +0000", 946_684_800),
         ] {
-            assert_eq!(common(text), Ok(Span::from_secs(seconds)), "{text}");
+            assert_eq!(common(text), Ok(TimeSpan::from_secs(seconds)), "{text}");
         }
     }
 
@@ -207,8 +207,8 @@ mod tests {
 
     #[test]
     fn each_form_tells_the_same_moment_and_how_exactly() {
-        let at = |millis: u64| Span::from_millis(1_700_000_000_000 + millis);
-        let (second, milli) = (Span::from_secs(1), Span::from_millis(1));
+        let at = |millis: u64| TimeSpan::from_millis(1_700_000_000_000 + millis);
+        let (second, milli) = (TimeSpan::from_secs(1), TimeSpan::from_millis(1));
         for (parsed, expected) in [
             (iso("2023-11-14T22:13:20Z"), (at(0), second)),
             (iso("2023-11-14T23:13:20+01:00"), (at(0), second)),
@@ -217,7 +217,7 @@ mod tests {
             (utc("2023-11-14", "22:13:20"), (at(0), second)),
             (epoch("1700000000"), (at(0), second)),
             (epoch("1700000000.250"), (at(250), milli)),
-            (epoch("1700000000.2500000004"), (at(250), Span::from_nanos(1))),
+            (epoch("1700000000.2500000004"), (at(250), TimeSpan::from_nanos(1))),
         ] {
             assert_eq!(parsed, Ok(expected));
         }

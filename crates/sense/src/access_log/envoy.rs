@@ -17,7 +17,7 @@
 
 use std::borrow::Cow;
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use serde::Deserialize;
 
 use super::fields::{self, duration};
@@ -141,10 +141,10 @@ pub(super) fn parse_json(text: &str) -> Result<Line<'_>, Flaw> {
 
 fn request<'a>(values: FieldValues<'a, '_>) -> Result<Line<'a>, Flaw> {
     let (came, grain) = date::iso(values.start)?;
-    let took = duration(values.took, Span::from_millis(1), TOOK)?;
+    let took = duration(values.took, TimeSpan::from_millis(1), TOOK)?;
     let upstream = values.upstream.filter(|text| *text != "-");
     let upstream =
-        upstream.map(|text| duration(text, Span::from_millis(1), UPSTREAM)).transpose()?;
+        upstream.map(|text| duration(text, TimeSpan::from_millis(1), UPSTREAM)).transpose()?;
     let Some(end) = end(values.flags, values.code)? else {
         return Ok(Line::NoRequest);
     };
@@ -155,7 +155,7 @@ fn request<'a>(values: FieldValues<'a, '_>) -> Result<Line<'a>, Flaw> {
         return Ok(Line::Elsewhere);
     }
     Ok(Line::Request(Logged {
-        began: began(came, Span::ZERO)?,
+        began: began(came, TimeSpan::ZERO)?,
         grain,
         method: values.method,
         target: values.target,
@@ -245,15 +245,15 @@ mod tests {
     #[test]
     fn both_forms_tell_the_same_of_a_request() {
         let one = logged(text("", ""));
-        assert_eq!(one.began, Span::from_millis(1_460_751_420_310));
+        assert_eq!(one.began, TimeSpan::from_millis(1_460_751_420_310));
         assert_eq!((&*one.method, &*one.target), ("POST", "/api/v1/locations?a=1"));
         assert_eq!(one.host.as_deref(), Some("locations"));
-        assert_eq!((one.service, one.waited), (Some(Span::from_millis(100)), None));
+        assert_eq!((one.service, one.waited), (Some(TimeSpan::from_millis(100)), None));
         assert_eq!((one.end, one.bytes), (End::Answered(204), Some(0)));
         assert_eq!(logged(object("", "")), one);
-        assert_eq!(logged(text(" 100 ", " - ")).service, Some(Span::from_millis(226)));
+        assert_eq!(logged(text(" 100 ", " - ")).service, Some(TimeSpan::from_millis(226)));
         let null = object("\"100\"", "null");
-        assert_eq!(logged(null).service, Some(Span::from_millis(226)));
+        assert_eq!(logged(null).service, Some(TimeSpan::from_millis(226)));
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use super::{DAY, End, Flaw};
 
@@ -45,26 +45,30 @@ pub(super) fn digits(text: &str) -> Option<u64> {
 }
 
 /// Parses a whole number of this unit.
-pub(super) fn duration(text: &str, unit: Span, part: &'static str) -> Result<Span, Flaw> {
+pub(super) fn duration(text: &str, unit: TimeSpan, part: &'static str) -> Result<TimeSpan, Flaw> {
     within_a_day(unit * digits(text).ok_or(Flaw::Part(part))?)
 }
 
 /// Parses seconds, with an optional fraction.
-pub(super) fn seconds(text: &str, part: &'static str) -> Result<Span, Flaw> {
+pub(super) fn seconds(text: &str, part: &'static str) -> Result<TimeSpan, Flaw> {
     let is_of_it = |byte: u8| byte.is_ascii_digit() || byte == b'.';
     let seconds = text.parse::<f64>().ok().filter(|_| text.bytes().all(is_of_it));
     let seconds = seconds.ok_or(Flaw::Part(part))?;
-    if seconds > DAY.as_secs_f64() { Err(Flaw::Duration) } else { Ok(Span::from_secs_f64(seconds)) }
+    if seconds > DAY.as_secs_f64() {
+        Err(Flaw::Duration)
+    } else {
+        Ok(TimeSpan::from_secs_f64(seconds))
+    }
 }
 
 /// Checks that a duration is at most a day.
-pub(super) fn within_a_day(took: Span) -> Result<Span, Flaw> {
+pub(super) fn within_a_day(took: TimeSpan) -> Result<TimeSpan, Flaw> {
     if took > DAY { Err(Flaw::Duration) } else { Ok(took) }
 }
 
 /// Subtracts a part from a time. Returns 0 if the part is longer.
-pub(super) fn less(all: Span, part: Span) -> Span {
-    Span::from_nanos(all.as_nanos().saturating_sub(part.as_nanos()))
+pub(super) fn less(all: TimeSpan, part: TimeSpan) -> TimeSpan {
+    TimeSpan::from_nanos(all.as_nanos().saturating_sub(part.as_nanos()))
 }
 
 /// Splits off the number at the start of a text, or the `-` that stands for none.
@@ -76,8 +80,8 @@ pub(super) fn leading_number(text: &str) -> (&str, &str) {
 /// Returns the sum of a list of nginx. A request may have been tried at several servers
 /// (`0.1, 0.2`) and then been redirected to others (`0.1 : 0.2`). Text after a space alone is the
 /// next field. Returns `None` if no server was involved (`-`).
-pub(super) fn total(list: &str, part: &'static str) -> Result<Option<Span>, Flaw> {
-    let mut sum: Option<Span> = None;
+pub(super) fn total(list: &str, part: &'static str) -> Result<Option<TimeSpan>, Flaw> {
+    let mut sum: Option<TimeSpan> = None;
     let (mut item, mut behind) = leading_number(list);
     loop {
         if item != "-" {
@@ -213,7 +217,7 @@ mod tests {
     fn numbers_have_only_digits() {
         for text in ["", "+1", "-1", "1e3", "inf", "NaN", "1_0", "0x1", "٣", "1.2.3", "."] {
             assert!(seconds(text, "time").is_err(), "{text}");
-            assert!(duration(text, Span::from_millis(1), "time").is_err(), "{text}");
+            assert!(duration(text, TimeSpan::from_millis(1), "time").is_err(), "{text}");
         }
         assert_eq!(seconds("86400.1", "time"), Err(Flaw::Duration));
         assert_eq!(duration(&u64::MAX.to_string(), DAY, "time"), Err(Flaw::Duration));

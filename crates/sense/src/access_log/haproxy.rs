@@ -19,7 +19,7 @@
 
 use std::borrow::Cow;
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use super::fields::{self, duration, less};
 use super::{End, Flaw, Line, Logged, began, browser, date};
@@ -53,7 +53,7 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
     };
     let (host, target) = if in_frames { host_and_path(target) } else { (None, target) };
     Ok(Line::Request(Logged {
-        began: began(came + times.sending, Span::ZERO)?,
+        began: began(came + times.sending, TimeSpan::ZERO)?,
         grain,
         method,
         target,
@@ -87,11 +87,11 @@ fn client_and_date(text: &str) -> Result<(&str, date::TimeAndGrain, &str), Flaw>
 
 struct Times {
     /// The time that the client took to send its request.
-    sending: Span,
+    sending: TimeSpan,
     /// The time in the queues.
-    waited: Option<Span>,
+    waited: Option<TimeSpan>,
     /// The time from the end of the wait.
-    service: Span,
+    service: TimeSpan,
 }
 
 impl Times {
@@ -100,7 +100,7 @@ impl Times {
         const PART: &str = "times TR/Tw/Tc/Tr/Ta";
         let read = |text: &str| match text {
             "-1" => Ok(None),
-            text => duration(text, Span::from_millis(1), PART).map(Some),
+            text => duration(text, TimeSpan::from_millis(1), PART).map(Some),
         };
         let mut parts = text.split('/');
         let mut next = || parts.next().ok_or(Flaw::Part(PART));
@@ -179,9 +179,9 @@ mod tests {
     #[test]
     fn a_request_came_whole_waited_and_was_worked_on() {
         let one = logged("", "");
-        assert_eq!(one.began, Span::from_millis(1_233_922_454_665));
-        assert_eq!(one.waited, Some(Span::from_millis(20)));
-        assert_eq!(one.service, Some(Span::from_millis(179)));
+        assert_eq!(one.began, TimeSpan::from_millis(1_233_922_454_665));
+        assert_eq!(one.waited, Some(TimeSpan::from_millis(20)));
+        assert_eq!(one.service, Some(TimeSpan::from_millis(179)));
         assert_eq!((&*one.method, &*one.target), ("GET", "/index.html?a=\""));
         assert_eq!((one.end, one.bytes), (End::Answered(200), Some(2750)));
     }
@@ -221,12 +221,12 @@ mod tests {
     #[test]
     fn points_that_were_never_reached_are_told_by_minus_one() {
         let queued = logged("10/20/30/69/209 200 2750 - - ----", "0/500/-1/-1/500 503 2 - - sQ--");
-        assert_eq!(queued.waited, Some(Span::from_millis(500)));
-        assert_eq!((queued.service, queued.end), (Some(Span::ZERO), End::Refused));
+        assert_eq!(queued.waited, Some(TimeSpan::from_millis(500)));
+        assert_eq!((queued.service, queued.end), (Some(TimeSpan::ZERO), End::Refused));
         assert_eq!(line("10/20/30/69/209", "-1/-1/-1/-1/5000"), Ok(Line::NoRequest));
         assert_eq!(logged("10/20/30/69/209", "0/-1/-1/-1/5").waited, None);
         let early = logged("10/20/30/69/209 200 2750", "9/10/7/14/+40 200 +243");
-        assert_eq!((early.service, early.bytes), (Some(Span::from_millis(21)), None));
+        assert_eq!((early.service, early.bytes), (Some(TimeSpan::from_millis(21)), None));
     }
 
     #[test]

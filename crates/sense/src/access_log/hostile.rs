@@ -4,7 +4,7 @@
 
 use std::hash::Hasher;
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use siphasher::sip::SipHasher13;
 
 use super::{DAY, Flaw, Format, LATEST, LONGEST, Line, Logged, Parser};
@@ -131,8 +131,10 @@ fn changed(line: &[u8], other: &[u8], draw: &mut Draw) -> Vec<u8> {
 }
 
 fn assert_bounded(logged: &Logged<'_>) {
-    assert!(logged.began >= Span::from_secs(631_152_000 - 86_400) && logged.began <= LATEST + DAY);
-    assert!(logged.grain <= Span::from_secs(1));
+    assert!(
+        logged.began >= TimeSpan::from_secs(631_152_000 - 86_400) && logged.began <= LATEST + DAY
+    );
+    assert!(logged.grain <= TimeSpan::from_secs(1));
     let longest = DAY + DAY;
     assert!(logged.waited.unwrap_or_default() <= longest, "{logged:?}");
     assert!(logged.service.unwrap_or_default() <= longest, "{logged:?}");

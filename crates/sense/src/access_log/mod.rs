@@ -39,7 +39,7 @@ use std::fmt;
 use std::hash::Hasher;
 use std::net::Ipv6Addr;
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use siphasher::sip::SipHasher13;
 
 pub(crate) use date::utc;
@@ -67,9 +67,9 @@ pub enum Line<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Logged<'a> {
     /// The time at which the request began, since 1970.
-    pub began: Span,
+    pub began: TimeSpan,
     /// The precision of that time: whole seconds in the common formats.
-    pub grain: Span,
+    pub grain: TimeSpan,
     /// The method as it was sent, or empty if the line does not contain it.
     pub method: Cow<'a, str>,
     /// Path and query as they were sent.
@@ -81,10 +81,10 @@ pub struct Logged<'a> {
     /// The result of the request.
     pub end: End,
     /// The time that the request waited before it was served, if the line contains it.
-    pub waited: Option<Span>,
+    pub waited: Option<TimeSpan>,
     /// The service time, if the line contains it. For a request that was not answered, the time
     /// until the failure was certain.
-    pub service: Option<Span>,
+    pub service: Option<TimeSpan>,
     /// The number of bytes of the response as sent, if the line contains it. Includes the head if
     /// the server counts it, otherwise covers the body only.
     pub bytes: Option<u64>,
@@ -195,21 +195,21 @@ impl fmt::Display for Flaw {
 
 /// The years 1990 and 2200, since 1970. A time outside of them comes from a wrong clock or a
 /// misread line.
-const EARLIEST: Span = Span::from_secs(631_152_000);
-const LATEST: Span = Span::from_secs(7_258_118_400);
+const EARLIEST: TimeSpan = TimeSpan::from_secs(631_152_000);
+const LATEST: TimeSpan = TimeSpan::from_secs(7_258_118_400);
 
 /// The maximum duration of a request.
-const DAY: Span = Span::from_secs(86_400);
+const DAY: TimeSpan = TimeSpan::from_secs(86_400);
 
 /// Returns the time at which a request began that ended at `end` and took `took`.
-fn began(end: Span, took: Span) -> Result<Span, Flaw> {
+fn began(end: TimeSpan, took: TimeSpan) -> Result<TimeSpan, Flaw> {
     if !(EARLIEST..LATEST).contains(&end) {
         return Err(Flaw::Time);
     }
     if took > DAY {
         return Err(Flaw::Duration);
     }
-    Ok(Span::from_nanos(end.as_nanos() - took.as_nanos()))
+    Ok(TimeSpan::from_nanos(end.as_nanos() - took.as_nanos()))
 }
 
 /// Identifies the client by its address and user agent, if there is an address.

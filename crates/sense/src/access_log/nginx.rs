@@ -12,7 +12,7 @@
 
 use std::borrow::Cow;
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use serde::Deserialize;
 
 use super::fields::{self, less, seconds, total};
@@ -105,7 +105,7 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
 }
 
 /// Returns the time at which the request ended, by the most precise time in the line.
-fn ended(entry: &JsonEntry<'_>) -> Result<(Span, Span), Flaw> {
+fn ended(entry: &JsonEntry<'_>) -> Result<(TimeSpan, TimeSpan), Flaw> {
     if let Some(text) = entry.msec.value() {
         return date::epoch(text);
     }
@@ -113,7 +113,7 @@ fn ended(entry: &JsonEntry<'_>) -> Result<(Span, Span), Flaw> {
         return date::iso(text);
     }
     let local = entry.time_local.value().ok_or_else(|| missing("msec` or `time_iso8601"))?;
-    Ok((date::common(local)?, Span::from_secs(1)))
+    Ok((date::common(local)?, TimeSpan::from_secs(1)))
 }
 
 type Asked<'a> = (Cow<'a, str>, Cow<'a, str>);
@@ -163,11 +163,11 @@ mod tests {
     #[test]
     fn a_request_began_when_its_line_was_written_less_what_it_took() {
         let logged = logged("", "");
-        assert_eq!(logged.began, Span::from_millis(1_700_000_000_200));
-        assert_eq!(logged.grain, Span::from_millis(1));
+        assert_eq!(logged.began, TimeSpan::from_millis(1_700_000_000_200));
+        assert_eq!(logged.grain, TimeSpan::from_millis(1));
         assert_eq!((&*logged.method, &*logged.target), ("GET", "/a?b=\"c\""));
-        assert_eq!(logged.service, Some(Span::from_millis(150)));
-        assert_eq!(logged.waited, Some(Span::from_millis(150)));
+        assert_eq!(logged.service, Some(TimeSpan::from_millis(150)));
+        assert_eq!(logged.waited, Some(TimeSpan::from_millis(150)));
         assert_eq!((logged.end, logged.bytes), (End::Answered(200), Some(9)));
         assert!(matches!(logged.who, Who::Browser { .. }));
     }
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn numbers_may_be_numbers_and_a_request_may_be_in_parts() {
         let one = logged("\"0.300\"", "0.3");
-        assert_eq!(one.began, Span::from_millis(1_700_000_000_200));
+        assert_eq!(one.began, TimeSpan::from_millis(1_700_000_000_200));
         for parts in [
             r#""request_method":"GET","request_uri":"/x?y=1""#,
             r#""request_method":"GET","uri":"/x","args":"y=1""#,
@@ -185,7 +185,7 @@ mod tests {
         }
         let local = r#""time_local":"14/Nov/2023:22:13:21 +0000""#;
         let one = logged(r#""msec":"1700000000.500""#, r#""bytes_sent":300"#);
-        assert_eq!((one.grain, one.bytes), (Span::from_secs(1), Some(300)));
+        assert_eq!((one.grain, one.bytes), (TimeSpan::from_secs(1), Some(300)));
         assert!(line(r#""msec":"1700000000.500""#, local).is_ok());
     }
 

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use serde::Deserialize;
 
 use super::json::{self, missing};
@@ -58,12 +58,12 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
     }
     let outcome = entry.outcome.ok_or_else(|| missing("outcome"))?;
     let target = entry.target.filter(|target| !target.is_empty());
-    let waited = entry.queue_wait_us.map(Span::from_micros);
-    let service = entry.service_us.map(Span::from_micros);
+    let waited = entry.queue_wait_us.map(TimeSpan::from_micros);
+    let service = entry.service_us.map(TimeSpan::from_micros);
     let took = waited.unwrap_or_default() + service.unwrap_or_default();
     Ok(Line::Request(Logged {
-        began: began(Span::from_millis(entry.time), took)?,
-        grain: Span::from_millis(1),
+        began: began(TimeSpan::from_millis(entry.time), took)?,
+        grain: TimeSpan::from_millis(1),
         method: entry.method.ok_or_else(|| missing("method"))?,
         target: target.ok_or_else(|| missing("target"))?,
         host: None,
@@ -116,10 +116,10 @@ mod tests {
     #[test]
     fn a_request_began_when_it_ended_less_what_it_took() {
         let logged = logged("", "").unwrap();
-        assert_eq!(logged.began, Span::from_millis(1_700_000_000_005));
+        assert_eq!(logged.began, TimeSpan::from_millis(1_700_000_000_005));
         assert_eq!((logged.method.as_ref(), logged.target.as_ref()), ("GET", "/a?b=\"c\""));
-        assert_eq!(logged.waited, Some(Span::from_millis(2)));
-        assert_eq!(logged.service, Some(Span::from_millis(3)));
+        assert_eq!(logged.waited, Some(TimeSpan::from_millis(2)));
+        assert_eq!(logged.service, Some(TimeSpan::from_millis(3)));
         assert_eq!((logged.end, logged.bytes), (End::Answered(200), Some(9)));
     }
 

@@ -12,7 +12,7 @@
 
 use std::borrow::Cow;
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use super::fields::{self, bytes, duration, seconds};
 use super::{Flaw, Line, Logged, began, browser, date};
@@ -174,9 +174,9 @@ impl Directives {
         if rest.trim().is_empty() { Ok(values) } else { Err(COLUMNS) }
     }
 
-    fn taken(&self, text: &str) -> Result<Span, Flaw> {
+    fn taken(&self, text: &str) -> Result<TimeSpan, Flaw> {
         match self.software {
-            Software::Microsoft => duration(text, Span::from_millis(1), TAKEN),
+            Software::Microsoft => duration(text, TimeSpan::from_millis(1), TAKEN),
             Software::Other => seconds(text, TAKEN),
             // IIS writes no fractions.
             Software::Untold if text.contains('.') => seconds(text, TAKEN),
@@ -234,10 +234,10 @@ mod tests {
     #[test]
     fn a_request_of_iis_was_over_when_its_line_says_and_took_milliseconds() {
         let one = logged(after(&[HEAD, "#Version: 1.0", FIELDS]).parse(LINE));
-        assert_eq!(one.began, Span::from_millis(1_699_999_999_750));
+        assert_eq!(one.began, TimeSpan::from_millis(1_699_999_999_750));
         assert_eq!((&*one.method, &*one.target), ("GET", "/a?b=1"));
-        assert_eq!((one.service, one.bytes), (Some(Span::from_millis(250)), Some(5120)));
-        assert_eq!((one.end, one.grain), (End::Answered(200), Span::from_secs(1)));
+        assert_eq!((one.service, one.bytes), (Some(TimeSpan::from_millis(250)), Some(5120)));
+        assert_eq!((one.end, one.grain), (End::Answered(200), TimeSpan::from_secs(1)));
         assert!(matches!(one.who, Who::Browser { .. }));
     }
 
@@ -248,9 +248,9 @@ mod tests {
             let line: &'static str = format!("2023-11-14 22:13:20.5 GET /a {taken}").leak();
             after(heads).parse(line).map(|line| logged(Ok(line)).service)
         };
-        assert_eq!(taken(&[HEAD, fields], "250"), Ok(Some(Span::from_millis(250))));
-        assert_eq!(taken(&["#Software: x", fields], "2"), Ok(Some(Span::from_secs(2))));
-        assert_eq!(taken(&[fields], "0.25"), Ok(Some(Span::from_millis(250))));
+        assert_eq!(taken(&[HEAD, fields], "250"), Ok(Some(TimeSpan::from_millis(250))));
+        assert_eq!(taken(&["#Software: x", fields], "2"), Ok(Some(TimeSpan::from_secs(2))));
+        assert_eq!(taken(&[fields], "0.25"), Ok(Some(TimeSpan::from_millis(250))));
         assert_eq!(taken(&[fields], "-"), Ok(None));
         assert!(taken(&[fields], "250").is_err());
     }

@@ -16,7 +16,7 @@ use std::time::Duration;
 use std::{io, thread};
 
 use bywash_terminal::text::{escaped, excerpt};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use thiserror::Error;
 use ureq::Agent;
 use ureq::http::Uri;
@@ -32,7 +32,8 @@ const LARGEST: u64 = 16 << 20;
 /// The maximum size of a response head in bytes.
 const HEAD: usize = 16 << 10;
 
-/// An exporter that is queried at every step.
+/// A source that reads a Prometheus exporter. Each [`Source::read`] returns the response to the
+/// last query, if it has arrived, and sends the next query.
 #[derive(Debug)]
 pub struct Exporter {
     name: String,
@@ -91,7 +92,7 @@ impl Exporter {
     ///
     /// # Errors
     /// If the URL is refused or the thread cannot be started.
-    pub fn new(url: &str, patience: Span) -> Result<Self, Refused> {
+    pub fn new(url: &str, patience: TimeSpan) -> Result<Self, Refused> {
         let url: Uri = url.parse().map_err(|_| Refused::NoUrl)?;
         let authority = url.authority().filter(|_| url.scheme_str() == Some("http"));
         let authority = authority.ok_or(Refused::NoUrl)?;
@@ -131,7 +132,7 @@ impl Source for Exporter {
     }
 }
 
-fn agent(patience: Span) -> Agent {
+fn agent(patience: TimeSpan) -> Agent {
     let patience = patience.to_std().max(Duration::from_millis(1));
     let settings = Agent::config_builder()
         .timeout_global(Some(patience))

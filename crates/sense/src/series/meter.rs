@@ -10,7 +10,7 @@
 //! For a gauge, nothing is known between two readings. The mean of both, multiplied by the time, is
 //! right on average if the times of the readings are independent of the gauge.
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use super::resource::Value;
 
@@ -45,7 +45,7 @@ pub enum Unread {
 /// The successive readings of one resource.
 #[derive(Clone, Debug)]
 pub struct Meter {
-    longest: Span,
+    longest: TimeSpan,
     last: Option<(Time, Value)>,
 }
 
@@ -57,7 +57,7 @@ const TICKS: f64 = 0.1;
 
 impl Meter {
     /// Creates a meter that treats readings further apart than `longest` as a gap.
-    pub const fn new(longest: Span) -> Self {
+    pub const fn new(longest: TimeSpan) -> Self {
         Self { longest, last: None }
     }
 
@@ -72,7 +72,7 @@ impl Meter {
         }
         let (from, before) = self.last.replace((at, value)).ok_or(Unread::First)?;
         let elapsed = at.since(from);
-        if elapsed == Span::ZERO {
+        if elapsed == TimeSpan::ZERO {
             return Err(Unread::Clock);
         }
         if elapsed > self.longest {
@@ -101,14 +101,14 @@ impl Meter {
 mod tests {
     use super::*;
 
-    const SECOND: Span = Span::from_secs(1);
+    const SECOND: TimeSpan = TimeSpan::from_secs(1);
 
     fn at(seconds: u64) -> Time {
         Time::ZERO + SECOND * seconds
     }
 
     fn meter() -> Meter {
-        Meter::new(Span::from_secs(3))
+        Meter::new(TimeSpan::from_secs(3))
     }
 
     #[test]

@@ -28,7 +28,8 @@ struct Metric {
 /// The resource that a sample belongs to. Samples of the same resource are summed.
 enum Named {
     One(&'static str),
-    /// A name made of the label's value between these texts, if the value passes the filter.
+    /// One resource for each value of the label that `looked_at` accepts. Its name is the value
+    /// between the texts `before` and `behind`.
     By {
         before: &'static str,
         label: &'static str,

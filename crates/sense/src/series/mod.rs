@@ -23,10 +23,10 @@
 //!
 //! ```
 //! use bywash_sense::series::{Clock, Processors, Root, Sampler};
-//! use bywash_units::Span;
+//! use bywash_units::TimeSpan;
 //!
 //! let clock = Clock::since(std::time::Instant::now());
-//! let mut sampler = Sampler::new(clock, Span::from_millis(2500));
+//! let mut sampler = Sampler::new(clock, TimeSpan::from_millis(2500));
 //! sampler.add("web", Processors::new(Root::host()));
 //! assert!(sampler.step().uses.is_empty(), "the first has nothing to compare with");
 //! let step = sampler.step();

@@ -16,7 +16,7 @@ use std::io::{self, BufReader, Read};
 use std::rc::Rc;
 
 use bywash_terminal::text::excerpt;
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 use serde::Deserialize;
 use serde::de::{
     DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
@@ -36,7 +36,7 @@ pub struct Sadf {
     /// The number of the source in the uses.
     pub source: usize,
     /// The longest interval of a record. A longer one is a gap.
-    pub longest: Span,
+    pub longest: TimeSpan,
     /// The seconds by which the times are ahead of UTC, for a file that was printed with `-t` or
     /// `-T`.
     pub ahead: Option<i64>,
@@ -223,9 +223,9 @@ impl Host<'_> {
             return Err("local time".to_owned());
         };
         let to = Time::ZERO + to;
-        let ahead_by = Span::from_secs(ahead.unsigned_abs());
+        let ahead_by = TimeSpan::from_secs(ahead.unsigned_abs());
         let to = if ahead < 0 { to + ahead_by } else { to - ahead_by };
-        match self.interval(to, Span::from_secs(*interval)) {
+        match self.interval(to, TimeSpan::from_secs(*interval)) {
             Some(from) => {
                 self.counts.records += 1;
                 self.tell(record, from, to);
@@ -238,12 +238,12 @@ impl Host<'_> {
 
     /// Returns the start of the record that ended at `to`, or `None` if the record must be left
     /// out.
-    fn interval(&self, to: Time, interval: Span) -> Option<Time> {
+    fn interval(&self, to: Time, interval: TimeSpan) -> Option<Time> {
         // Times and intervals are whole seconds, so an interval may be one second too long.
-        const ROUNDED: Span = Span::from_secs(1);
+        const ROUNDED: TimeSpan = TimeSpan::from_secs(1);
         let from = to - interval;
         let overlaps = self.last.since(from);
-        let is_one = (Span::from_nanos(1)..=self.settings.longest).contains(&interval);
+        let is_one = (TimeSpan::from_nanos(1)..=self.settings.longest).contains(&interval);
         (is_one && to > self.last && overlaps <= ROUNDED).then(|| from.max(self.last))
     }
 

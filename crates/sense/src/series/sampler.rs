@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use super::meter::{Meter, Unread};
 use super::resource::{Reading, Resource, Use};
@@ -16,7 +16,7 @@ use super::source::{Clock, MOST, Source, Taken, Unreadable};
 /// Sources and their last readings.
 pub struct Sampler {
     clock: Clock,
-    longest: Span,
+    longest: TimeSpan,
     sources: Vec<Fed>,
 }
 
@@ -67,7 +67,7 @@ pub struct Left {
 impl Sampler {
     /// Creates a sampler without sources. Readings further apart than `longest` are a gap: with two
     /// and a half steps, one reading may be missing.
-    pub const fn new(clock: Clock, longest: Span) -> Self {
+    pub const fn new(clock: Clock, longest: TimeSpan) -> Self {
         Self { clock, longest, sources: Vec::new() }
     }
 
@@ -107,7 +107,7 @@ impl Sampler {
 }
 
 impl Fed {
-    fn meter(&mut self, source: usize, taken: Taken, longest: Span, step: &mut Step) {
+    fn meter(&mut self, source: usize, taken: Taken, longest: TimeSpan, step: &mut Step) {
         let Taken { at, readings } = taken;
         for reading in readings.into_iter().take(MOST) {
             let meter = self.meters.entry(reading.name.clone());
@@ -131,7 +131,7 @@ impl Fed {
     }
 
     /// Removes the meters of disks and container interfaces that no longer exist.
-    fn forget(&mut self, now: Time, longest: Span) {
+    fn forget(&mut self, now: Time, longest: TimeSpan) {
         self.meters.retain(|_, meter| meter.is_read_since(now - longest));
     }
 }
@@ -164,7 +164,7 @@ mod tests {
         let reading = |(name, value): &(&str, f64)| {
             Reading::counter((*name).to_owned(), Unit::Seconds, *value).of(Some(2.0))
         };
-        let at = Time::ZERO + Span::from_secs(second);
+        let at = Time::ZERO + TimeSpan::from_secs(second);
         Ok(Some(Taken { at, readings: readings.iter().map(reading).collect() }))
     }
 
@@ -173,7 +173,7 @@ mod tests {
     }
 
     fn sampler(script: Vec<Vec<Reply>>) -> Sampler {
-        let mut sampler = Sampler::new(Clock::since(Instant::now()), Span::from_secs(2));
+        let mut sampler = Sampler::new(Clock::since(Instant::now()), TimeSpan::from_secs(2));
         for (number, script) in script.into_iter().enumerate() {
             assert_eq!(sampler.add("db", ScriptedSource(script.into())), number);
         }

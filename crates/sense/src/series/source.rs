@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
 use bywash_terminal::text::escaped;
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 use thiserror::Error;
 
 use super::resource::Reading;
@@ -93,12 +93,12 @@ impl Clock {
     /// machine's clock is read only once: setting it later does not change this one.
     pub fn since_1970() -> Self {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        Self { started: Instant::now(), at: Time::ZERO + Span::from(now) }
+        Self { started: Instant::now(), at: Time::ZERO + TimeSpan::from(now) }
     }
 
     /// Returns the present time.
     pub fn now(&self) -> Time {
-        self.at + Span::from(self.started.elapsed())
+        self.at + TimeSpan::from(self.started.elapsed())
     }
 }
 

@@ -8,14 +8,14 @@
 
 use std::collections::VecDeque;
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use super::resource::Use;
 
 /// Windows that are not complete.
 #[derive(Clone, Debug)]
 pub struct Windows {
-    step: Span,
+    step: TimeSpan,
     /// The resources, by the number of their source and their name.
     resources: Vec<(usize, String)>,
     /// The number of the first open window, counted in steps from the start of the clock.
@@ -50,8 +50,8 @@ const OPEN: u64 = 600;
 impl Windows {
     /// Creates windows of this length for resources, given by the number of their source and their
     /// name.
-    pub fn new(step: Span, resources: Vec<(usize, String)>) -> Self {
-        let step = step.max(Span::from_nanos(1));
+    pub fn new(step: TimeSpan, resources: Vec<(usize, String)>) -> Self {
+        let step = step.max(TimeSpan::from_nanos(1));
         Self { step, resources, first: 0, open: VecDeque::new() }
     }
 
@@ -111,10 +111,10 @@ mod tests {
     use super::super::resource::{Resource, Unit};
     use super::*;
 
-    const SECOND: Span = Span::from_secs(1);
+    const SECOND: TimeSpan = TimeSpan::from_secs(1);
 
     fn at(milliseconds: u64) -> Time {
-        Time::ZERO + Span::from_millis(milliseconds)
+        Time::ZERO + TimeSpan::from_millis(milliseconds)
     }
 
     fn used(name: &str, from: u64, to: u64, used: f64) -> Use {

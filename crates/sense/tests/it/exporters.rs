@@ -9,13 +9,13 @@ use std::time::Duration;
 use std::{env, fs, thread};
 
 use bywash_sense::series::{Exporter, Processors, Reading, Root, Sampler, Source, Step, Unit};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use super::{clock, file, values_of, wait_for};
 
 /// Longer than any step here takes.
-const PATIENCE: Span = Span::from_secs(20);
-const SHORT: Span = Span::from_millis(300);
+const PATIENCE: TimeSpan = TimeSpan::from_secs(20);
+const SHORT: TimeSpan = TimeSpan::from_millis(300);
 
 /// Starts a server on its own port. Returns its address and the number of its requests.
 fn server(
@@ -36,7 +36,7 @@ fn server(
     (address, asked)
 }
 
-fn exporter(address: SocketAddr, patience: Span) -> Exporter {
+fn exporter(address: SocketAddr, patience: TimeSpan) -> Exporter {
     Exporter::new(&format!("http://{address}/metrics"), patience).unwrap()
 }
 
@@ -216,7 +216,7 @@ fn others_are_read_while_one_hangs_and_it_is_read_when_it_answers() {
             ok(client, body.as_bytes());
         }
     });
-    let mut sampler = Sampler::new(clock(), Span::from_secs(600));
+    let mut sampler = Sampler::new(clock(), TimeSpan::from_secs(600));
     sampler.add("db", exporter(address, SHORT));
     sampler.add("web", Processors::new(Root::host()));
     let mut steps: Vec<Step> = Vec::new();

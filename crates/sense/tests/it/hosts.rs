@@ -7,7 +7,7 @@ use std::path::Path;
 use bywash_sense::series::{
     Disks, Group, Network, Processes, Processors, Reading, Root, Sampler, Source, Stalls, Unit,
 };
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use tempfile::TempDir;
 
 use super::{clock, copy, file, read, values_of};
@@ -203,7 +203,7 @@ fn processes_of_a_host_are_chosen_with_what_they_start() {
 
 #[test]
 fn this_host_can_be_read() {
-    let mut sampler = Sampler::new(clock(), Span::from_secs(60));
+    let mut sampler = Sampler::new(clock(), TimeSpan::from_secs(60));
     let root = Root::host;
     sampler.add("here", Processors::new(root()));
     sampler.add("here", Disks::new(root()));

@@ -9,11 +9,11 @@ use std::time::Duration;
 use bywash_sense::series::{
     Clock, Exporter, Processes, Processors, Reading, Root, Sadf, Sampler, Use,
 };
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use super::{clock, read, wait_for};
 
-const PATIENCE: Span = Span::from_secs(20);
+const PATIENCE: TimeSpan = TimeSpan::from_secs(20);
 
 /// Tests that count statements in MariaDB must not run at the same time.
 static MARIADB: Mutex<()> = Mutex::new(());
@@ -120,7 +120,7 @@ fn a_database_that_works_is_seen_in_its_processes_and_in_its_host() {
     let Some(exporter) = exporter("BYWASH_NODE_EXPORTER") else { return };
     let Ok(address) = std::env::var("BYWASH_MARIADB") else { return };
     let _alone = MARIADB.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut sampler = Sampler::new(clock(), Span::from_secs(60));
+    let mut sampler = Sampler::new(clock(), TimeSpan::from_secs(60));
     sampler.add("db", exporter);
     sampler.add("db", Processes::named(Root::host(), "mariadbd").unwrap());
     let port = address.rsplit_once(':').unwrap().1;
@@ -165,14 +165,15 @@ fn a_file_that_sar_has_just_made_is_read() {
         .args(["--", "-u", "-d", "-n", "DEV"])
         .env("TZ", "America/New_York");
     let printed = printed.output().unwrap();
-    let sadf = Sadf { tier: "web".into(), source: 0, longest: Span::from_secs(60), ahead: None };
+    let sadf =
+        Sadf { tier: "web".into(), source: 0, longest: TimeSpan::from_secs(60), ahead: None };
     let mut uses = Vec::new();
-    let began = clock_of_host() - Span::from_secs(60);
+    let began = clock_of_host() - TimeSpan::from_secs(60);
     let counts = sadf.read(&printed.stdout[..], |one| uses.push(one)).unwrap();
     assert!(counts.records >= 1 && counts.left_out == 0, "{counts:?}");
     let names: Vec<&str> = uses.iter().map(|one| &*one.resource.name).collect();
     assert!(names.contains(&"host/cpu"), "{names:?}");
-    let now = clock_of_host() + Span::from_secs(1);
+    let now = clock_of_host() + TimeSpan::from_secs(1);
     for one in &uses {
         assert!(one.from >= began && one.to <= now && one.from < one.to, "{one:?} at {now:?}");
         assert!(one.used <= one.resource.capacity.unwrap_or(f64::MAX) * 3.0, "{one:?}");

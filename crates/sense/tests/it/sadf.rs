@@ -4,12 +4,12 @@ use std::fs;
 use std::io::{Read, repeat};
 
 use bywash_sense::series::{NoSadf, RecordCounts, Sadf, Use};
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use super::file;
 
 fn sadf() -> Sadf {
-    Sadf { tier: "db".to_owned(), source: 3, longest: Span::from_secs(700), ahead: None }
+    Sadf { tier: "db".to_owned(), source: 3, longest: TimeSpan::from_secs(700), ahead: None }
 }
 
 fn read(sadf: &Sadf, bytes: impl Read) -> Result<(RecordCounts, Vec<Use>), NoSadf> {
@@ -38,7 +38,7 @@ fn record(time: &str, interval: u64, idle: f64) -> String {
 }
 
 fn at(seconds: u64) -> Time {
-    Time::ZERO + Span::from_secs(seconds)
+    Time::ZERO + TimeSpan::from_secs(seconds)
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn after_a_restart_it_goes_on() {
     let (counts, uses) = read(&sadf(), &named("restart.json")[..]).unwrap();
     assert_eq!(counts, RecordCounts { records: 3, left_out: 0, restarts: 1 });
     let gap = uses[1].from.since(uses[0].to);
-    assert_eq!(gap, Span::from_secs(1), "in which the host was started");
+    assert_eq!(gap, TimeSpan::from_secs(1), "in which the host was started");
     let other = String::from_utf8(named("restart.json")).unwrap();
     let other = other.replace(r#""cpu_count": 2"#, r#""cpu_count": 4"#);
     assert!(matches!(read(&sadf(), other.as_bytes()), Err(NoSadf::Processors)));

@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use bywash_shaper::{Held, Shaper, ShaperError, Shaping, Without, check, install, remove};
+use bywash_shaper::{ShapedDevice, Shaper, ShaperError, Shaping, Without, check, install, remove};
 
 use crate::testbed::{Testbed, answer, connection, plan, plan_for};
 
@@ -84,7 +84,7 @@ fn what_somebody_else_has_installed_is_refused_and_stays() {
 fn a_class_that_somebody_has_added_or_changed_is_noticed() {
     let Some(testbed) = Testbed::new() else { return };
     let wanted = plan("50mbit", "2mbit", "4mbit");
-    let held = testbed.here.within(|| Held::take(wanted.clone())).unwrap();
+    let held = testbed.here.within(|| ShapedDevice::take(wanted.clone())).unwrap();
     for change in [
         "tc class add dev v0 parent 6277:1 classid 6277:30 htb rate 1mbit",
         "tc class change dev v0 parent 6277:1 classid 6277:20 htb rate 2mbit ceil 5mbit",
@@ -103,11 +103,11 @@ fn whoever_holds_it_leaves_it_as_it_was_and_finds_what_a_killed_one_left() {
     let before = testbed.shown();
     testbed.here.within(|| {
         // A process that is killed runs no destructor.
-        mem::forget(Held::take(plan("50mbit", "2mbit", "4mbit")).unwrap());
+        mem::forget(ShapedDevice::take(plan("50mbit", "2mbit", "4mbit")).unwrap());
     });
     assert_ne!(testbed.shown(), before);
     testbed.here.within(|| {
-        let held = Held::take(plan("30mbit", "1mbit", "2mbit")).unwrap();
+        let held = ShapedDevice::take(plan("30mbit", "1mbit", "2mbit")).unwrap();
         held.check().unwrap();
     });
     assert_eq!(testbed.shown(), before);
@@ -117,7 +117,8 @@ fn whoever_holds_it_leaves_it_as_it_was_and_finds_what_a_killed_one_left() {
 fn a_device_that_vanishes_is_said_to_have() {
     let Some(testbed) = Testbed::new() else { return };
     let nowhere = plan_for("nowhere", "50mbit", "2mbit", "4mbit");
-    let held = testbed.here.within(|| Held::take(plan("50mbit", "2mbit", "4mbit"))).unwrap();
+    let held =
+        testbed.here.within(|| ShapedDevice::take(plan("50mbit", "2mbit", "4mbit"))).unwrap();
     testbed.here.run("ip link del v0").unwrap();
     testbed.here.within(|| {
         assert!(matches!(held.check(), Err(ShaperError::NoDevice(_))));

@@ -10,7 +10,7 @@ mod postgres;
 use std::time::Duration;
 
 use bywash_config::{Database as Settings, DatabaseKind};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 /// The timeout for a statement, after which the database counts as having a problem. MariaDB's
 /// `KILL` can take two seconds: it waits for a statement that is just leaving `SLEEP` or
@@ -115,7 +115,7 @@ impl Database {
 
     /// Returns the uptime of the database at the start of the present session. Returns it once per
     /// session.
-    pub(crate) fn new_uptime(&mut self) -> Option<Span> {
+    pub(crate) fn new_uptime(&mut self) -> Option<TimeSpan> {
         match self {
             Self::Postgres(postgres) => postgres.uptime.take(),
             Self::MySql(mysql) => mysql.uptime.take(),

@@ -7,7 +7,7 @@
 //! cancelling writes, because that statement may write.
 
 use bywash_config::{Database as Settings, DatabaseAddress};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, OptsBuilder, Row, Value};
 
@@ -25,7 +25,7 @@ pub(crate) struct MySql {
     is_mariadb: bool,
     /// The uptime of the database at the start of the session, until the caller takes it. In whole
     /// seconds, rounded down.
-    pub(super) uptime: Option<Span>,
+    pub(super) uptime: Option<TimeSpan>,
 }
 
 struct Session {
@@ -57,7 +57,7 @@ impl MySql {
             connection.query_first("SHOW GLOBAL STATUS LIKE 'Uptime'").await?;
         self.session = Some(Session { connection });
         let seconds = up.and_then(|(_, seconds)| seconds.parse().ok());
-        self.uptime = Some(Span::from_secs(seconds.unwrap_or(0)));
+        self.uptime = Some(TimeSpan::from_secs(seconds.unwrap_or(0)));
         Ok(())
     }
 

@@ -8,7 +8,7 @@
 //! reads the next statement.
 
 use bywash_config::{Database as Settings, DatabaseAddress};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use tokio::task::JoinHandle;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config, NoTls, Row, Statement};
@@ -39,7 +39,7 @@ pub(crate) struct Postgres {
     settings: Settings,
     session: Option<Session>,
     /// The uptime of the database at the start of the session, until the caller takes it.
-    pub(super) uptime: Option<Span>,
+    pub(super) uptime: Option<TimeSpan>,
 }
 
 struct Session {
@@ -72,7 +72,7 @@ impl Postgres {
         let cancel = client.prepare(CANCEL).await?;
         let up = client.query_one(UPTIME, &[]).await?;
         self.session = Some(Session { client, look, cancel, connection });
-        self.uptime = Some(Span::from_secs_f64(up.try_get(0)?));
+        self.uptime = Some(TimeSpan::from_secs_f64(up.try_get(0)?));
         Ok(())
     }
 

@@ -4,11 +4,11 @@ use bywash_token::{
     Claims, Day, Holder, KeyFileError, Keys, LONGEST, Mark, Marks, Refusal, Secret, Secrets,
     SessionName, Text, UnixTime, open, seal,
 };
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use proptest::prelude::*;
 
-const TTL: Span = Span::from_secs(1800);
-const SEASON: Span = Span::from_secs(90 * 86_400);
+const TTL: TimeSpan = TimeSpan::from_secs(1800);
+const SEASON: TimeSpan = TimeSpan::from_secs(90 * 86_400);
 const HERS: Holder<'_> = Holder::Cookie(b"hers");
 
 fn secret(number: u8) -> Secret {

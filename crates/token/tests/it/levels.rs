@@ -5,10 +5,10 @@ use bywash_token::{
     Keys, LevelKeys, LevelRefusal, Secret, Secrets, UnixTime, is_level_name, open, read_level,
     sign_level,
 };
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use proptest::prelude::*;
 
-const LIFETIME: Span = Span::from_secs(60);
+const LIFETIME: TimeSpan = TimeSpan::from_secs(60);
 
 fn secrets(number: u8) -> Secrets {
     Secrets::fresh(Secret::from_bytes([number; 32]))
@@ -162,7 +162,7 @@ proptest! {
         let (keys, now) = (keys(3), UnixTime::from_millis(seconds * 1000));
         let text = signed(&keys, &name, now);
         prop_assert!(text.len() <= LONGEST && text.iter().all(u8::is_ascii_graphic));
-        prop_assert_eq!(read_level(&keys, &text, now, Span::ZERO), Ok(name.as_str()));
+        prop_assert_eq!(read_level(&keys, &text, now, TimeSpan::ZERO), Ok(name.as_str()));
     }
 
     #[test]

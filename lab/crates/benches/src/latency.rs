@@ -6,7 +6,7 @@
 
 use bywash_harness::machine::{LOAD_CORE, PROXY_CORE};
 use bywash_harness::open_loop::{self, Answer, Load, Phase, Reuse};
-use bywash_harness::peer::{Kind, Task};
+use bywash_harness::peer::{PeerKind, Task};
 use bywash_harness::proxy::{Plan, Proxy};
 use bywash_harness::report::{Bench, Common, Report, not_available};
 use bywash_harness::stats::{Spread, percentile};
@@ -56,7 +56,7 @@ struct Target {
 /// Measures all targets and publishes the report.
 pub fn run(options: &Options) -> io::Result<ExitCode> {
     let programs = &options.common.programs;
-    let bench = Bench::set(&Kind::ALL, programs);
+    let bench = Bench::set(&PeerKind::ALL, programs);
     sys::pin_to(LOAD_CORE)?;
     let upstream = Upstream::start()?;
     let mut proxies: Vec<Proxy> = Vec::new();

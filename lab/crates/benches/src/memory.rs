@@ -8,7 +8,7 @@
 use bywash_harness::client_socket;
 use bywash_harness::http;
 use bywash_harness::machine::{LOAD_CORE, PROXY_CORE};
-use bywash_harness::peer::{Kind, Programs, Setup, Task};
+use bywash_harness::peer::{PeerKind, Programs, Setup, Task};
 use bywash_harness::procfs;
 use bywash_harness::proxy::{Plan, Proxy};
 use bywash_harness::report::{Bench, Common, Report, not_available};
@@ -32,7 +32,7 @@ pub struct Options {
     connections: u32,
     /// Measure only this program; may be repeated
     #[arg(long, value_enum)]
-    only: Vec<Kind>,
+    only: Vec<PeerKind>,
 }
 
 /// Descriptors for the process itself; a proxy needs two for each request.
@@ -53,7 +53,7 @@ const ALL_ANSWERED: Duration = Duration::from_secs(60);
 
 /// The result of one program.
 struct Row {
-    kind: Kind,
+    kind: PeerKind,
     base: u64,
     /// Bytes per idle connection.
     idle: f64,
@@ -74,7 +74,7 @@ struct Queued {
 pub fn run(options: &Options) -> io::Result<ExitCode> {
     let most = (sys::raise_descriptor_limit()?.saturating_sub(SPARE) / 2) as u32;
     let count = options.connections.min(most);
-    let kinds = if options.only.is_empty() { &Kind::ALL[..] } else { &options.only };
+    let kinds = if options.only.is_empty() { &PeerKind::ALL[..] } else { &options.only };
     let bench = Bench::set(kinds, &options.common.programs);
     sys::pin_to(LOAD_CORE)?;
     let mut rows = Vec::new();
@@ -88,7 +88,7 @@ pub fn run(options: &Options) -> io::Result<ExitCode> {
     bench.publish(&[report(&rows, count)], &options.common)
 }
 
-fn measure(kind: Kind, count: u32, programs: &Programs) -> io::Result<Row> {
+fn measure(kind: PeerKind, count: u32, programs: &Programs) -> io::Result<Row> {
     let upstream = Upstream::start()?;
     let setup =
         Setup { connections: count + SPARE as u32, waiting: Some(count), ..Setup::default() };
@@ -99,8 +99,8 @@ fn measure(kind: Kind, count: u32, programs: &Programs) -> io::Result<Row> {
     };
     let (base, idle) = idle(&plan(1024).start()?, count)?;
     let queued = match kind {
-        Kind::Nginx => None,
-        Kind::Bywash | Kind::Haproxy | Kind::Envoy => {
+        PeerKind::Nginx => None,
+        PeerKind::Bywash | PeerKind::Haproxy | PeerKind::Envoy => {
             Some(queued(&plan(1).start()?, &upstream, count)?)
         }
     };
@@ -205,7 +205,7 @@ fn report(rows: &[Row], count: u32) -> Report {
          the slot was free."
     );
     let json = json!({ "connections": count, "proxies": list });
-    let own = rows.iter().filter(|row| row.kind == Kind::Bywash);
+    let own = rows.iter().filter(|row| row.kind == PeerKind::Bywash);
     Report { table, method, json, broken: own.flat_map(|row| broken(row, count)).collect() }
 }
 

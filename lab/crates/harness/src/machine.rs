@@ -1,6 +1,6 @@
 //! The machine of a measurement. Numbers cannot be compared without it.
 
-use crate::peer::{Kind, Programs};
+use crate::peer::{PeerKind, Programs};
 use serde_json::{Value, json};
 use std::fs;
 use std::thread;
@@ -48,7 +48,7 @@ fn cpu_model(cpuinfo: &str) -> Option<&str> {
 
 /// Returns those of `kinds` that are installed, each with the version that it reports. Prints the
 /// versions and the missing programs.
-pub fn installed(kinds: &[Kind], programs: &Programs) -> Vec<(Kind, String)> {
+pub fn installed(kinds: &[PeerKind], programs: &Programs) -> Vec<(PeerKind, String)> {
     let mut present = Vec::new();
     for &kind in kinds {
         match kind.version(&programs.of(kind)) {

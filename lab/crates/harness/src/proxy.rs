@@ -2,7 +2,7 @@
 
 use crate::confine::Confinement;
 use crate::http;
-use crate::peer::{self, ADMIN, Front, Kind, Ports, Programs, Setup, Task};
+use crate::peer::{self, ADMIN, Front, PeerKind, Ports, Programs, Setup, Task};
 use crate::procfs;
 use crate::sys::{self, Signal};
 use crate::tls;
@@ -26,7 +26,7 @@ const LOOK: Duration = Duration::from_millis(2);
 #[derive(Debug, Clone)]
 pub struct Plan<'a> {
     /// The program.
-    pub kind: Kind,
+    pub kind: PeerKind,
     /// The work of the proxy.
     pub task: Task,
     /// The upstream's port.
@@ -44,7 +44,7 @@ pub struct Plan<'a> {
 /// A running proxy.
 #[derive(Debug)]
 pub struct Proxy {
-    kind: Kind,
+    kind: PeerKind,
     front: Front,
     program: PathBuf,
     core: Option<usize>,
@@ -60,7 +60,7 @@ pub struct Proxy {
 
 impl<'a> Plan<'a> {
     /// Creates a plan with default settings.
-    pub fn new(kind: Kind, task: Task, upstream: u16, programs: &'a Programs) -> Self {
+    pub fn new(kind: PeerKind, task: Task, upstream: u16, programs: &'a Programs) -> Self {
         let (setup, confinement) = (Setup::default(), Confinement::default());
         Self { kind, task, upstream, programs, core: None, setup, confinement }
     }
@@ -97,7 +97,7 @@ impl<'a> Plan<'a> {
 }
 
 fn launch(
-    kind: Kind,
+    kind: PeerKind,
     program: &Path,
     core: Option<usize>,
     confinement: &Confinement,
@@ -110,7 +110,7 @@ fn launch(
 
 impl Proxy {
     /// Returns the kind of program.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> PeerKind {
         self.kind
     }
 

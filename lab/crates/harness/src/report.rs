@@ -1,7 +1,7 @@
 //! The end of every measurement: a table, the method, the command line, and a JSON file.
 
 use crate::machine::{self, Machine};
-use crate::peer::{Kind, Programs};
+use crate::peer::{PeerKind, Programs};
 use crate::table::Table;
 use serde_json::{Map, Value, json};
 use std::env;
@@ -41,19 +41,19 @@ pub struct Report {
 #[derive(Debug)]
 pub struct Bench {
     machine: Machine,
-    present: Vec<(Kind, String)>,
+    present: Vec<(PeerKind, String)>,
 }
 
 impl Bench {
     /// Finds which of `kinds` are installed, and prints them.
-    pub fn set(kinds: &[Kind], programs: &Programs) -> Self {
+    pub fn set(kinds: &[PeerKind], programs: &Programs) -> Self {
         let machine = Machine::here();
         println!("{}", machine.line());
         Self { machine, present: machine::installed(kinds, programs) }
     }
 
     /// Returns the installed programs.
-    pub fn kinds(&self) -> impl Iterator<Item = Kind> {
+    pub fn kinds(&self) -> impl Iterator<Item = PeerKind> {
         self.present.iter().map(|(kind, _)| *kind)
     }
 
@@ -74,7 +74,7 @@ impl Bench {
     }
 
     fn document(&self, reports: &[Report], broken: &[&String]) -> Value {
-        let version = |(kind, version): &(Kind, String)| (kind.to_string(), json!(version));
+        let version = |(kind, version): &(PeerKind, String)| (kind.to_string(), json!(version));
         let versions: Map<String, Value> = self.present.iter().map(version).collect();
         let mut whole = json!({
             "command": command(), "machine": self.machine.json(), "versions": versions,

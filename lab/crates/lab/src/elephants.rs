@@ -5,7 +5,7 @@ use bywash_command::streams::{print, print_json};
 use bywash_sim::elephants::{Load, Score, SimulationSettings, Site, Verdict, judge};
 use bywash_sim::on_all_cores;
 use bywash_terminal::{Align, Table};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use serde_json::{Value, json};
 
 use super::progress_bar;
@@ -52,8 +52,11 @@ impl Cell {
     fn play(self, seed: u64) -> Verdict {
         let mut site =
             if self.urls == 28 { Site::auction() } else { Site::flows(self.urls as usize) };
-        let lasts = Span::from_secs(60 * u64::from(self.minutes));
-        judge(&mut site, &SimulationSettings { load: self.load, lasts, appears: Span::ZERO, seed })
+        let lasts = TimeSpan::from_secs(60 * u64::from(self.minutes));
+        judge(
+            &mut site,
+            &SimulationSettings { load: self.load, lasts, appears: TimeSpan::ZERO, seed },
+        )
     }
 
     const fn load(self) -> &'static str {

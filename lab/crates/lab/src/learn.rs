@@ -10,14 +10,14 @@ use bywash_command::streams::{print, print_json};
 use bywash_scenario::Scenario;
 use bywash_sim::{Trace, Traced, trace};
 use bywash_terminal::{Align, Table};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use serde_json::{Value, json};
 
 use super::{invalid_file, progress_bar, read};
 use crate::args::LearnRun;
 
 /// The interval between looks at what was learned.
-const EVERY: Span = Span::from_secs(600);
+const EVERY: TimeSpan = TimeSpan::from_secs(600);
 /// The learned orders of a visitor up to which a class without orders counts as near the truth.
 const NEAR: f64 = 0.10;
 /// The expected orders of a visitor below which a true worth of zero counts as learned.

@@ -5,14 +5,14 @@ use bywash_command::streams::{print, print_json, say};
 use bywash_scenario::{Closes, Scenario};
 use bywash_sim::{Phase, Trace, Traced, phases, trace};
 use bywash_terminal::{Align, Table};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use serde_json::{Value, json};
 
 use super::{invalid_file, progress_bar, read};
 use crate::args::LimitsRun;
 
 /// The interval between samples of a run: shorter than the window of any limiter.
-const STEP: Span = Span::from_millis(100);
+const STEP: TimeSpan = TimeSpan::from_millis(100);
 
 /// The maximum number of samples, which are all kept until the end.
 const MOST_STEPS: u64 = 10_000_000;
@@ -96,9 +96,9 @@ fn across(seeds: &[Vec<Phase>]) -> Vec<Mean> {
         let mean = |of: fn(&Phase) -> f64| {
             all.iter().map(|phase| of(phase)).sum::<f64>() / all.len() as f64
         };
-        let mut times: Vec<Option<Span>> = all.iter().map(|phase| phase.settled).collect();
+        let mut times: Vec<Option<TimeSpan>> = all.iter().map(|phase| phase.settled).collect();
         // `None`, which means never, sorts after any time.
-        times.sort_by_key(|time| time.unwrap_or(Span::MAX));
+        times.sort_by_key(|time| time.unwrap_or(TimeSpan::MAX));
         let phase = Phase {
             settled: times[times.len() / 2],
             lost: mean(|phase| phase.lost),
@@ -120,7 +120,7 @@ impl Verdict {
                 "to_s": phase.to.as_secs_f64(),
                 "slots": phase.slots,
                 "workers": phase.workers,
-                "settled_s": phase.settled.map(Span::as_secs_f64),
+                "settled_s": phase.settled.map(TimeSpan::as_secs_f64),
                 "settled_seeds": settled,
                 "lost": phase.lost,
                 "inside": phase.inside,

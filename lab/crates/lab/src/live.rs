@@ -8,7 +8,7 @@ use bywash_command::admin_client::fetch;
 use bywash_command::streams::{draw, is_terminal, say};
 use bywash_load::{LoadError, Options, Progress};
 use bywash_scenario::{Closes, Scenario};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use super::{deliver, prepare_report, read};
 use crate::args::LiveRun;
@@ -97,10 +97,10 @@ pub(super) fn not_begun(error: &LoadError) -> Failure {
 }
 
 /// Returns how long the shop's workers have been busy.
-fn busy(shop: SocketAddr) -> Option<Span> {
+fn busy(shop: SocketAddr) -> Option<TimeSpan> {
     let stats = fetch(shop, "/-/stats").ok()?;
     let part = |key: &str| stats[key].as_u64();
-    Some(Span::from_micros(part("busy_us_useful")? + part("busy_us_wasted")?))
+    Some(TimeSpan::from_micros(part("busy_us_useful")? + part("busy_us_wasted")?))
 }
 
 /// The progress of a run: one line that changes on a terminal, else a new line every five seconds.

@@ -5,7 +5,7 @@ use std::path::Path;
 use bywash_command::Failure;
 use bywash_scenario::Scenario;
 use bywash_shop::{Order, Shop};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 /// The number of requests that may wait inside the shop: the listen backlog of gunicorn and
 /// uvicorn.
@@ -24,9 +24,9 @@ pub(crate) fn open(database: &Path, scenario: &Scenario) -> Result<Shop, Failure
 }
 
 /// Returns how long the shop's workers have been busy in total.
-pub(crate) fn busy(shop: &Shop) -> Span {
+pub(crate) fn busy(shop: &Shop) -> TimeSpan {
     let stats = shop.stats();
-    Span::from_micros(stats.busy_us_useful + stats.busy_us_wasted)
+    TimeSpan::from_micros(stats.busy_us_useful + stats.busy_us_wasted)
 }
 
 /// Returns the number of the visitor who made an order: the last part of its tag.

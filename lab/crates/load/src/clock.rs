@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 use tokio::time::{Instant, sleep_until};
 
 /// The longest wait. It is as good as infinite, and some clocks cannot represent more.
@@ -22,7 +22,7 @@ impl Clock {
 
     /// Returns its time.
     pub(crate) fn now(self) -> Time {
-        Time::ZERO + Span::from(self.origin.elapsed())
+        Time::ZERO + TimeSpan::from(self.origin.elapsed())
     }
 
     /// Returns the instant at which it shows `time`.

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use bywash_scenario::arrivals::Starts;
 use bywash_scenario::{Closes, Scenario, Tally, WaitsFor};
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use crate::clock::Clock;
 use crate::connection::Endpoints;
@@ -112,7 +112,7 @@ impl RunContext {
     }
 
     /// Returns the delay of an action that was due at `time`.
-    pub(crate) fn lag(&self, time: Time) -> Span {
+    pub(crate) fn lag(&self, time: Time) -> TimeSpan {
         self.clock.now().since(time)
     }
 

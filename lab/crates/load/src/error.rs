@@ -41,7 +41,7 @@ pub enum LoadError {
         /// The expected number of visitors.
         sessions: f64,
         /// How long they arrive.
-        lasts: bywash_units::Span,
+        lasts: bywash_units::TimeSpan,
     },
     /// A live client cannot see the beginning of service.
     #[error(

@@ -3,12 +3,12 @@
 use std::fmt;
 
 use bywash_scenario::Closes;
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 /// Asks the target for the total busy time of its workers; `None` if it does not report it.
 ///
 /// Called before the first visitor and after the last one, never during the run.
-pub type Busy = Box<dyn Fn() -> Option<Span> + Send + Sync>;
+pub type Busy = Box<dyn Fn() -> Option<TimeSpan> + Send + Sync>;
 
 /// Options of a run, which has one level of load and one seed.
 pub struct Options {
@@ -19,7 +19,7 @@ pub struct Options {
     /// The seed, which determines the visitors and their arrivals.
     pub seed: u64,
     /// How long visitors may continue after the last arrival; then every connection is closed.
-    pub drain: Span,
+    pub drain: TimeSpan,
     /// The most visitors at once, to bound memory: a visitor that waits for an answer costs some 25
     /// kB. Also limited to the number of open files less 200.
     pub max_visitors: usize,
@@ -50,7 +50,7 @@ impl Options {
             target: target.into(),
             rho,
             seed,
-            drain: Span::from_secs(30),
+            drain: TimeSpan::from_secs(30),
             max_visitors: 20_000,
             tag: None,
             label: "live".into(),
@@ -61,7 +61,7 @@ impl Options {
     }
 
     /// Returns the busy time of the target so far, if it reports it.
-    pub(crate) fn busy_so_far(&self) -> Option<Span> {
+    pub(crate) fn busy_so_far(&self) -> Option<TimeSpan> {
         self.busy.as_ref().and_then(|busy| busy())
     }
 }

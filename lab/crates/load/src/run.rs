@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bywash_scenario::{Client, RunResult, Scenario, Tally};
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -22,7 +22,7 @@ const WATCH: Duration = Duration::from_millis(500);
 
 /// Arrivals that are still overdue this long after the end of the run are cancelled, because a
 /// generator that is so far behind must not run without end.
-const LAST_CALL: Span = Span::from_secs(1);
+const LAST_CALL: TimeSpan = TimeSpan::from_secs(1);
 
 /// The output of a run.
 #[derive(Clone, Debug)]
@@ -31,11 +31,11 @@ pub struct Run {
     pub tally: Tally,
     /// The median lag of the generator: from the time at which a session or the end of a pause was
     /// due to its execution.
-    pub lag_p50: Span,
+    pub lag_p50: TimeSpan,
     /// The 99th percentile of the lag.
-    pub lag_p99: Span,
+    pub lag_p99: TimeSpan,
     /// The longest lag.
-    pub lag_max: Span,
+    pub lag_max: TimeSpan,
     /// Numbers of the visitors that saw an order confirmed, once per order.
     pub confirmed: Vec<u64>,
     /// The reason why the figures must not be used, if there is one.
@@ -43,11 +43,11 @@ pub struct Run {
     /// Visitors for which there was no slot.
     pub not_started: u64,
     /// The time from the start until the last visitor was gone.
-    pub lasted: Span,
+    pub lasted: TimeSpan,
 }
 
 impl Run {
-    fn of(context: &RunContext, lasted: Span) -> Self {
+    fn of(context: &RunContext, lasted: TimeSpan) -> Self {
         let statistics = context.statistics.borrow();
         let verdict = Verdict {
             flaws: statistics.flaws,

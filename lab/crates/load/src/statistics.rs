@@ -1,7 +1,7 @@
 //! The statistics of one run: the scenario's tally, the generator's lag, and its own failures.
 
 use bywash_scenario::{Attempt, Ending, Of, Scenario, Tally, Visitor};
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 use hdrhistogram::Histogram;
 
 use crate::verdict::Flaws;
@@ -10,7 +10,7 @@ use crate::verdict::Flaws;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Progress {
     /// The time since the run began.
-    pub elapsed: Span,
+    pub elapsed: TimeSpan,
     /// The offered load now; 0 after the last arrival.
     pub rho_now: f64,
     /// Visitors on the site now.
@@ -76,18 +76,18 @@ impl Statistics {
     }
 
     /// Records that a session ended before the run was over.
-    pub(crate) fn session_ended(&mut self, lasted: Span) {
+    pub(crate) fn session_ended(&mut self, lasted: TimeSpan) {
         self.tally.session_ended(lasted);
     }
 
     /// Records that an action was executed `lag` after its due time.
-    pub(crate) fn late(&mut self, lag: Span) {
+    pub(crate) fn late(&mut self, lag: TimeSpan) {
         self.lag.saturating_record(lag.as_micros());
     }
 
     /// Returns the lag of the generator at this quantile.
-    pub(crate) fn lag(&self, quantile: f64) -> Span {
-        Span::from_micros(self.lag.value_at_quantile(quantile))
+    pub(crate) fn lag(&self, quantile: f64) -> TimeSpan {
+        TimeSpan::from_micros(self.lag.value_at_quantile(quantile))
     }
 
     /// Records that a request is made.
@@ -97,7 +97,13 @@ impl Statistics {
     }
 
     /// Records the end of a request, `response` after it was due.
-    pub(crate) fn ended(&mut self, attempt: &Attempt, at: Time, response: Span, ending: Ending) {
+    pub(crate) fn ended(
+        &mut self,
+        attempt: &Attempt,
+        at: Time,
+        response: TimeSpan,
+        ending: Ending,
+    ) {
         let count = match ending {
             Ending::Completed => &mut self.counts.completed,
             Ending::TimedOut => &mut self.counts.timed_out,
@@ -114,18 +120,18 @@ impl Statistics {
     }
 
     /// Records the target's total busy time before and after the run, if the target reports it.
-    pub(crate) fn busy(&mut self, before_and_after: Option<(Span, Span)>) {
+    pub(crate) fn busy(&mut self, before_and_after: Option<(TimeSpan, TimeSpan)>) {
         match before_and_after {
             Some((before, after)) => {
                 let worked = after.as_nanos().saturating_sub(before.as_nanos());
-                self.tally.worked(Span::from_nanos(worked));
+                self.tally.worked(TimeSpan::from_nanos(worked));
             }
             None => self.tally.wasted_unknown(),
         }
     }
 
     /// Returns the state of the run at `elapsed`.
-    pub(crate) fn progress(&self, elapsed: Span, rho_now: f64) -> Progress {
+    pub(crate) fn progress(&self, elapsed: TimeSpan, rho_now: f64) -> Progress {
         Progress { elapsed, rho_now, orders: self.tally.orders(), ..self.counts }
     }
 }

@@ -5,11 +5,11 @@
 
 use std::fmt;
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 /// The largest valid 99th percentile of the lag. Beyond it, response times of some ten milliseconds
 /// would be the generator's own.
-const MOST_LAG: Span = Span::from_millis(10);
+const MOST_LAG: TimeSpan = TimeSpan::from_millis(10);
 
 /// Failures of the generator itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -26,7 +26,7 @@ pub(crate) struct Flaws {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Verdict {
     pub(crate) flaws: Flaws,
-    pub(crate) lag_p99: Span,
+    pub(crate) lag_p99: TimeSpan,
     /// The most visitors at once.
     pub(crate) max_active: usize,
 }
@@ -77,26 +77,26 @@ impl fmt::Display for Verdict {
 mod tests {
     use super::*;
 
-    fn verdict(lag_p99: Span, flaws: Flaws) -> Option<String> {
+    fn verdict(lag_p99: TimeSpan, flaws: Flaws) -> Option<String> {
         let verdict = Verdict { flaws, lag_p99, max_active: 7 };
         verdict.invalid()
     }
 
     #[test]
     fn a_generator_that_kept_up_is_valid() {
-        assert_eq!(verdict(Span::from_millis(10), Flaws::default()), None);
+        assert_eq!(verdict(TimeSpan::from_millis(10), Flaws::default()), None);
     }
 
     #[test]
     fn a_generator_that_was_late_says_how_late() {
-        let text = verdict(Span::from_millis(11), Flaws::default()).expect("11 ms is too late");
+        let text = verdict(TimeSpan::from_millis(11), Flaws::default()).expect("11 ms is too late");
         assert!(text.contains("11ms"), "{text}");
     }
 
     #[test]
     fn everything_that_is_wrong_is_named() {
         let flaws = Flaws { not_started: 3, not_hidden: 4, exhausted: 5 };
-        let text = verdict(Span::ZERO, flaws).expect("nothing of this is allowed");
+        let text = verdict(TimeSpan::ZERO, flaws).expect("nothing of this is allowed");
         for part in ["3 visitors", "4 connections", "5 connections", "at most 7"] {
             assert!(text.contains(part), "{part} is missing in {text}");
         }

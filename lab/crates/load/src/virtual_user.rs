@@ -8,7 +8,7 @@
 use std::rc::Rc;
 
 use bywash_scenario::{Attempt, Closes, Ending, Next, Stream, Visitor};
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, StatusCode, Uri};
 use tokio::task::spawn_local;
@@ -241,9 +241,9 @@ fn give_up(
 
 /// Returns how long a refusal asks the client to wait, if it is given in seconds. A date would
 /// depend on another clock.
-fn retry_after(headers: &HeaderMap) -> Option<Span> {
+fn retry_after(headers: &HeaderMap) -> Option<TimeSpan> {
     let seconds: u32 = headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
-    Some(Span::from_secs(seconds.into()))
+    Some(TimeSpan::from_secs(seconds.into()))
 }
 
 /// Returns the outcome that a status means. A refusal is one even if its text is incomplete. A
@@ -267,7 +267,7 @@ mod tests {
             let value = http::HeaderValue::from_static(text);
             retry_after(&HeaderMap::from_iter([(RETRY_AFTER, value)]))
         };
-        assert_eq!(asks("7"), Some(Span::from_secs(7)));
+        assert_eq!(asks("7"), Some(TimeSpan::from_secs(7)));
         for nothing in ["Fri, 20 Nov 2026 08:00:00 GMT", "-1", "1.5", "", "99999999999999"] {
             assert_eq!(asks(nothing), None, "{nothing}");
         }

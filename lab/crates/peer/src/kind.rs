@@ -11,7 +11,7 @@ use crate::running::Running;
 
 /// A proxy that is a separate program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Kind {
+pub enum PeerKind {
     /// bywash, the product
     Bywash,
     /// HAProxy, a peer with a queue: `maxconn` per server, `abortonclose`
@@ -27,7 +27,7 @@ const CHECK_BOUND: Duration = Duration::from_secs(20);
 
 const ENVOY: [&str; 5] = ["--concurrency", "1", "--disable-hot-restart", "--log-level", "error"];
 
-impl Kind {
+impl PeerKind {
     /// All kinds, the product first.
     pub const ALL: [Self; 4] = [Self::Bywash, Self::Haproxy, Self::Nginx, Self::Envoy];
 
@@ -99,7 +99,7 @@ fn with_file(words: &[&str], file: &Path) -> Vec<String> {
     words.iter().map(ToString::to_string).chain([file.display().to_string()]).collect()
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for PeerKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Bywash => "bywash",
@@ -124,14 +124,14 @@ mod tests {
         let answer = |script: &str| {
             std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
             Command::new("chmod").args(["+x", &program.display().to_string()]).status().unwrap();
-            Kind::Haproxy.check(&program, &file)
+            PeerKind::Haproxy.check(&program, &file)
         };
         let error = answer("echo line 7: no such word $3; exit 1").unwrap_err().to_string();
         let words = format!("line 7: no such word {}", file.display());
         assert!(error.contains("haproxy's check") && error.contains(&words), "{error}");
         assert!(answer("exit 0").is_ok());
         assert_eq!(
-            Kind::Nginx.check(&scratch.join("none"), &file).unwrap_err().kind(),
+            PeerKind::Nginx.check(&scratch.join("none"), &file).unwrap_err().kind(),
             io::ErrorKind::NotFound
         );
     }

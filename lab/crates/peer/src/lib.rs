@@ -7,8 +7,8 @@
 //!
 //! # Modules
 //!
-//! - [`Kind`] has the properties of each program; [`Running`] is a running program, by its process
-//!   ID.
+//! - [`PeerKind`] has the properties of each program; [`Running`] is a running program, by its
+//!   process ID.
 //! - [`child_guard`] ensures that no program outlives this process.
 //! - [`scratch`] has folders that programs may write to; [`Namespace`] is a network of their own.
 //! - [`processes`] reads `/proc`; [`sys`] has the system calls, and all unsafe code of this crate.
@@ -22,7 +22,7 @@ mod running;
 pub mod scratch;
 pub mod sys;
 
-pub use kind::Kind;
+pub use kind::PeerKind;
 pub use namespace::Namespace;
 pub use port::free_port;
 pub use running::Running;

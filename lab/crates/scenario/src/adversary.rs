@@ -25,7 +25,7 @@
 
 use std::collections::HashMap;
 
-use bywash_units::{Rate, Span};
+use bywash_units::{Rate, TimeSpan};
 use serde::{Deserialize, Serialize};
 
 use crate::class::Class;
@@ -53,13 +53,13 @@ pub struct Adversary {
     /// The number of simultaneous arrivals.
     pub burst: u32,
     /// How long a client keeps its slot beyond the service because it sends or reads slowly.
-    pub holds: Span,
+    pub holds: TimeSpan,
     /// The rate at which it sends or reads then, in bytes per second.
     pub rate: u64,
     /// The time of the first arrival.
-    pub from: Span,
+    pub from: TimeSpan,
     /// The time after which none arrives.
-    pub until: Span,
+    pub until: TimeSpan,
 }
 
 /// The session that a hostile request claims.
@@ -167,8 +167,8 @@ fn one_of(raw: RawSpec, index: &HashMap<String, usize>) -> Result<Adversary, Sce
         let read = text.as_deref().map(text::span).transpose();
         problems.part(read).map(|span| span.unwrap_or(or))
     };
-    let times = span(raw.from, Span::ZERO).zip(span(raw.until, Span::MAX));
-    let holds = span(raw.holds, Span::ZERO);
+    let times = span(raw.from, TimeSpan::ZERO).zip(span(raw.until, TimeSpan::MAX));
+    let holds = span(raw.holds, TimeSpan::ZERO);
     let ends = times.is_none_or(|(from, until)| from < until);
     problems.unless(ends, "`until` must be after `from`");
     let about = |error| ScenarioError::Senseless(format!("adversary `{name}`: {error}"));
@@ -200,7 +200,7 @@ mod tests {
         let bursts = adversary.bursts(&scenario.classes, scenario.workers).get();
         assert!((bursts - 4.0 / (4.0 * 0.150)).abs() < 1e-9, "{bursts}");
         assert_eq!((adversary.session, adversary.patience), (Claims::None, Distribution::Never));
-        assert_eq!((adversary.from, adversary.until), (Span::ZERO, Span::MAX));
+        assert_eq!((adversary.from, adversary.until), (TimeSpan::ZERO, TimeSpan::MAX));
     }
 
     #[test]

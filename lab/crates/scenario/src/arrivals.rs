@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use bywash_units::{Rate, Span, Time};
+use bywash_units::{Rate, Time, TimeSpan};
 use serde::Deserialize;
 
 use crate::distribution::Stream;
@@ -25,25 +25,25 @@ pub enum Profile {
         /// ρ before the step.
         base: f64,
         /// The time of the step.
-        at: Span,
+        at: TimeSpan,
     },
     /// The run's level from `at` for `lasts`, with `base` before and after: a flash crowd.
     Pulse {
         /// ρ before and after the pulse.
         base: f64,
         /// The start of the pulse.
-        at: Span,
+        at: TimeSpan,
         /// The duration.
-        lasts: Span,
+        lasts: TimeSpan,
     },
     /// A linear rise from `base` to the run's level over `over`, starting at `at`.
     Ramp {
         /// ρ before the ramp.
         base: f64,
         /// The start of the ramp.
-        at: Span,
+        at: TimeSpan,
         /// The duration.
-        over: Span,
+        over: TimeSpan,
     },
     /// Sessions start at exactly these times, which are in order.
     Times(Vec<Time>),
@@ -91,8 +91,8 @@ impl Profile {
     }
 
     /// Returns the integral of ρ over a run of `duration`, in seconds.
-    pub fn load(&self, rho: f64, duration: Span) -> f64 {
-        let of = |span: Span| span.min(duration).as_secs_f64();
+    pub fn load(&self, rho: f64, duration: TimeSpan) -> f64 {
+        let of = |span: TimeSpan| span.min(duration).as_secs_f64();
         let whole = of(duration);
         match *self {
             Self::Poisson | Self::Times(_) => rho * whole,
@@ -110,10 +110,10 @@ impl Profile {
 
     /// Returns the time during which a server would be saturated in a run of `duration`. Only time
     /// with ρ ≥ 1 counts; while ρ < 1 the offered work itself is the bound.
-    pub fn saturated(&self, rho: f64, duration: Span) -> Span {
-        const STEP: Span = Span::from_millis(10);
+    pub fn saturated(&self, rho: f64, duration: TimeSpan) -> TimeSpan {
+        const STEP: TimeSpan = TimeSpan::from_millis(10);
         if let Self::Poisson | Self::Times(_) = self {
-            return if rho >= 1.0 { duration } else { Span::ZERO };
+            return if rho >= 1.0 { duration } else { TimeSpan::ZERO };
         }
         let steps = duration.as_nanos() / STEP.as_nanos();
         let busy = (0..steps).filter(|i| self.rho_at(rho, Time::ZERO + STEP * *i) >= 1.0).count();
@@ -136,7 +136,7 @@ pub struct Starts {
 
 impl Starts {
     /// Creates the start times of one run. `unit` is the session rate at ρ = 1.
-    pub fn new(profile: &Profile, rho: f64, unit: Rate, duration: Span, seed: u64) -> Self {
+    pub fn new(profile: &Profile, rho: f64, unit: Rate, duration: TimeSpan, seed: u64) -> Self {
         Self {
             profile: profile.clone(),
             rho,
@@ -168,7 +168,7 @@ impl Starts {
         }
         while self.now < self.end {
             let gap = -libm::log(self.stream.unit()) / rate;
-            self.now = self.now + Span::from_secs_f64(gap);
+            self.now = self.now + TimeSpan::from_secs_f64(gap);
             let here = self.profile.rho_at(self.rho, self.now);
             if self.now < self.end && self.stream.unit() * peak < here {
                 return Some(self.now);
@@ -236,7 +236,12 @@ impl RawSpec {
     }
 }
 
-fn parse_time(key: &str, text: &str, lines: &Lines<'_>, problems: &mut Problems) -> Option<Span> {
+fn parse_time(
+    key: &str,
+    text: &str,
+    lines: &Lines<'_>,
+    problems: &mut Problems,
+) -> Option<TimeSpan> {
     problems.at(lines.key(key)).part(span(text))
 }
 
@@ -250,7 +255,7 @@ fn times(path: &Path) -> Result<Profile, ScenarioError> {
             continue;
         }
         let time = line.parse().ok().filter(|seconds: &f64| *seconds >= 0.0 && seconds.is_finite());
-        let time = time.map(|seconds| Time::ZERO + Span::from_secs_f64(seconds));
+        let time = time.map(|seconds| Time::ZERO + TimeSpan::from_secs_f64(seconds));
         match time {
             Some(time) if times.last().is_none_or(|last| *last <= time) => times.push(time),
             _ => {
@@ -268,14 +273,14 @@ mod tests {
     use super::*;
 
     fn count(profile: &Profile, rho: f64, from: u64, to: u64) -> usize {
-        let starts = Starts::new(profile, rho, Rate::per_second(50.0), Span::from_secs(100), 3);
+        let starts = Starts::new(profile, rho, Rate::per_second(50.0), TimeSpan::from_secs(100), 3);
         let within = |t: &Time| t.as_secs_f64() >= from as f64 && t.as_secs_f64() < to as f64;
         starts.filter(within).count()
     }
 
     #[test]
     fn load_is_the_level_added_up_over_the_run() {
-        let span = Span::from_secs;
+        let span = TimeSpan::from_secs;
         let profiles = [
             Profile::Poisson,
             Profile::Step { base: 0.5, at: span(30) },
@@ -286,7 +291,8 @@ mod tests {
             Profile::Ramp { base: 0.5, at: span(20), over: span(160) },
         ];
         for profile in profiles {
-            let at = |i: u64| Time::ZERO + Span::from_millis(100) * i + Span::from_millis(50);
+            let at =
+                |i: u64| Time::ZERO + TimeSpan::from_millis(100) * i + TimeSpan::from_millis(50);
             let sum: f64 = (0..1000).map(|i| 0.1 * profile.rho_at(4.0, at(i))).sum();
             let load = profile.load(4.0, span(100));
             assert!((load - sum).abs() < 1e-6, "{profile:?}: {load}, not {sum}");
@@ -295,8 +301,11 @@ mod tests {
 
     #[test]
     fn a_pulse_brings_its_level_while_it_lasts() {
-        let pulse =
-            Profile::Pulse { base: 0.5, at: Span::from_secs(40), lasts: Span::from_secs(20) };
+        let pulse = Profile::Pulse {
+            base: 0.5,
+            at: TimeSpan::from_secs(40),
+            lasts: TimeSpan::from_secs(20),
+        };
         let (before, during, after) =
             (count(&pulse, 4.0, 0, 40), count(&pulse, 4.0, 40, 60), count(&pulse, 4.0, 60, 100));
         assert!((900..1100).contains(&before), "{before} of 1000 expected");
@@ -306,23 +315,23 @@ mod tests {
 
     #[test]
     fn a_ramp_rises_evenly() {
-        let ramp = Profile::Ramp { base: 0.0, at: Span::ZERO, over: Span::from_secs(100) };
+        let ramp = Profile::Ramp { base: 0.0, at: TimeSpan::ZERO, over: TimeSpan::from_secs(100) };
         let half = count(&ramp, 2.0, 0, 50) as f64 / count(&ramp, 2.0, 0, 100) as f64;
         assert!((half - 0.25).abs() < 0.03, "half the time holds a quarter of a ramp, not {half}");
     }
 
     #[test]
     fn who_comes_at_the_very_end_of_a_list_of_times_comes() {
-        let times = [0, 4, 5, 6].map(|second| Time::ZERO + Span::from_secs(second)).to_vec();
+        let times = [0, 4, 5, 6].map(|second| Time::ZERO + TimeSpan::from_secs(second)).to_vec();
         let profile = Profile::Times(times);
-        let starts = Starts::new(&profile, 1.0, Rate::per_second(1.0), Span::from_secs(5), 1);
+        let starts = Starts::new(&profile, 1.0, Rate::per_second(1.0), TimeSpan::from_secs(5), 1);
         assert_eq!(starts.count(), 3);
     }
 
     #[test]
     fn only_the_seconds_above_one_are_saturated() {
-        let step = Profile::Step { base: 0.5, at: Span::from_secs(30) };
-        assert_eq!(step.saturated(2.0, Span::from_secs(50)), Span::from_secs(20));
-        assert_eq!(Profile::Poisson.saturated(0.9, Span::from_secs(50)), Span::ZERO);
+        let step = Profile::Step { base: 0.5, at: TimeSpan::from_secs(30) };
+        assert_eq!(step.saturated(2.0, TimeSpan::from_secs(50)), TimeSpan::from_secs(20));
+        assert_eq!(Profile::Poisson.saturated(0.9, TimeSpan::from_secs(50)), TimeSpan::ZERO);
     }
 }

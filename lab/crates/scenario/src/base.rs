@@ -116,7 +116,7 @@ fn senseless(why: &str) -> ScenarioError {
 mod tests {
     use std::path::PathBuf;
 
-    use bywash_units::Span;
+    use bywash_units::TimeSpan;
 
     use crate::distribution::Distribution;
     use crate::file::{Length, Scenario};
@@ -199,10 +199,10 @@ mod tests {
             Folder::with("bywash-base-merged", &[("base.toml", BASE), ("in/o.toml", over)]);
         let scenario = folder.read("in/o.toml").unwrap();
         assert_eq!((scenario.name.as_str(), scenario.workers, scenario.seeds), ("over", 4, 3));
-        assert_eq!(scenario.max_wait, Some(Span::from_secs(9)), "a table keeps its other keys");
+        assert_eq!(scenario.max_wait, Some(TimeSpan::from_secs(9)), "a table keeps its other keys");
         assert_eq!(scenario.profile, crate::Profile::Poisson, "a shape replaces its table");
-        assert_eq!(scenario.client.patience, Distribution::Constant(Span::from_secs(2)));
-        assert_eq!(scenario.length, Length::Duration(Span::from_secs(5)), "and not orders");
+        assert_eq!(scenario.client.patience, Distribution::Constant(TimeSpan::from_secs(2)));
+        assert_eq!(scenario.length, Length::Duration(TimeSpan::from_secs(5)), "and not orders");
         assert_eq!(scenario.classes.len(), 1);
         let policies: Vec<&str> = scenario.policies.iter().map(|p| p.name.as_str()).collect();
         assert_eq!(policies, ["lifo-pri"], "an array of tables is replaced");

@@ -1,6 +1,6 @@
 //! The classes of requests.
 
-use bywash_units::{Span, Time, Utility};
+use bywash_units::{Time, TimeSpan, Utility};
 use serde::Deserialize;
 
 use crate::distribution::Distribution;
@@ -35,7 +35,7 @@ pub struct Class {
     /// A different service demand for a limited time.
     pub shift: Option<Shift>,
     /// The least and the most running time, if its requests may be stopped while they run.
-    pub stop: Option<(Span, Span)>,
+    pub stop: Option<(TimeSpan, TimeSpan)>,
     /// The revenue of an answer, if it is an order.
     pub revenue: Utility,
     /// A fixed utility that is not learned.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use serde::{Deserialize, Serialize};
 
 use crate::distribution::Distribution;
@@ -64,7 +64,7 @@ pub struct Client {
     /// not retry after a refusal.
     pub retries_after_refusal: u32,
     /// The pause before the retry of a request that timed out.
-    pub pause_after_timeout: Span,
+    pub pause_after_timeout: TimeSpan,
     /// The pause before the retry of a request that was refused.
     pub pause_after_refusal: Distribution,
     /// Whether the client, before that pause, waits as long as the refusal asked (`Retry-After`).

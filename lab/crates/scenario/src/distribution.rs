@@ -1,6 +1,6 @@
 //! Probability distributions of service times, pauses and patience.
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use rand_core::Rng;
 use rand_pcg::Pcg64Mcg;
 use serde::Deserialize;
@@ -40,13 +40,13 @@ fn mix(value: u64) -> u64 {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Distribution {
     /// Always the same duration.
-    Constant(Span),
+    Constant(TimeSpan),
     /// Exponential (memoryless), with this mean.
-    Exponential(Span),
+    Exponential(TimeSpan),
     /// Lognormal: skewed to the right, with this mean and coefficient of variation.
     Lognormal {
         /// The mean.
-        mean: Span,
+        mean: TimeSpan,
         /// The standard deviation divided by the mean.
         cv: f64,
     },
@@ -56,16 +56,16 @@ pub enum Distribution {
         /// The tail index; a lower one is a heavier tail.
         alpha: f64,
         /// The shortest duration.
-        least: Span,
+        least: TimeSpan,
         /// The longest duration.
-        most: Span,
+        most: TimeSpan,
     },
     /// Uniform between `least` and `most`.
     Uniform {
         /// The shortest duration.
-        least: Span,
+        least: TimeSpan,
         /// The longest duration.
-        most: Span,
+        most: TimeSpan,
     },
     /// Infinite: a client without this limit.
     Never,
@@ -73,7 +73,7 @@ pub enum Distribution {
 
 impl Distribution {
     /// Draws a duration.
-    pub fn draw(&self, stream: &mut Stream) -> Span {
+    pub fn draw(&self, stream: &mut Stream) -> TimeSpan {
         match *self {
             Self::Constant(span) => span,
             Self::Exponential(mean) => mean.scale(-libm::log(stream.unit())),
@@ -84,12 +84,12 @@ impl Distribution {
             }
             Self::Pareto { alpha, least, most } => pareto(alpha, least, most, stream.unit()),
             Self::Uniform { least, most } => between(least, most, stream.unit()),
-            Self::Never => Span::MAX,
+            Self::Never => TimeSpan::MAX,
         }
     }
 
     /// Returns the mean duration.
-    pub fn mean(&self) -> Span {
+    pub fn mean(&self) -> TimeSpan {
         match *self {
             Self::Pareto { alpha, least, most } => {
                 let (low, high) = (least.as_secs_f64(), most.as_secs_f64());
@@ -100,33 +100,33 @@ impl Distribution {
                     let part = 1.0 - libm::pow(low / high, alpha - 1.0);
                     low * alpha / (alpha - 1.0) * part / kept
                 };
-                Span::from_secs_f64(mean)
+                TimeSpan::from_secs_f64(mean)
             }
             Self::Constant(mean) | Self::Exponential(mean) | Self::Lognormal { mean, .. } => mean,
             Self::Uniform { least, most } => between(least, most, 0.5),
-            Self::Never => Span::MAX,
+            Self::Never => TimeSpan::MAX,
         }
     }
 
     /// Returns the median duration.
-    pub fn median(&self) -> Span {
+    pub fn median(&self) -> TimeSpan {
         match *self {
             Self::Constant(span) => span,
             Self::Exponential(mean) => mean.scale(core::f64::consts::LN_2),
             Self::Lognormal { mean, cv } => mean.scale(1.0 / libm::sqrt(1.0 + cv * cv)),
             Self::Pareto { alpha, least, most } => pareto(alpha, least, most, 0.5),
             Self::Uniform { least, most } => between(least, most, 0.5),
-            Self::Never => Span::MAX,
+            Self::Never => TimeSpan::MAX,
         }
     }
 }
 
-fn between(least: Span, most: Span, u: f64) -> Span {
-    least + Span::from_nanos(most.as_nanos() - least.as_nanos()).scale(u)
+fn between(least: TimeSpan, most: TimeSpan, u: f64) -> TimeSpan {
+    least + TimeSpan::from_nanos(most.as_nanos() - least.as_nanos()).scale(u)
 }
 
 /// Returns the `u`-quantile of a truncated Pareto distribution.
-fn pareto(alpha: f64, least: Span, most: Span, u: f64) -> Span {
+fn pareto(alpha: f64, least: TimeSpan, most: TimeSpan, u: f64) -> TimeSpan {
     let kept = 1.0 - libm::pow(least.as_secs_f64() / most.as_secs_f64(), alpha);
     least.scale(libm::pow(1.0 - u * kept, -1.0 / alpha))
 }
@@ -211,7 +211,7 @@ impl RawSpec {
         };
         let span = |text: Option<String>| {
             let text = text.unwrap_or_default();
-            text.parse::<Span>().map_err(|error| error.to_string())
+            text.parse::<TimeSpan>().map_err(|error| error.to_string())
         };
         Ok(match shape {
             Shape::Constant => Distribution::Constant(span(self.mean)?),
@@ -221,7 +221,7 @@ impl RawSpec {
             }
             Shape::Pareto => {
                 let (least, most) = (span(self.least)?, span(self.most)?);
-                if least == Span::ZERO || least >= most {
+                if least == TimeSpan::ZERO || least >= most {
                     return Err(
                         "a Pareto distribution needs a `least` above 0 and below `most`".into()
                     );
@@ -260,8 +260,9 @@ mod tests {
 
     #[test]
     fn draws_have_the_mean_and_the_median_of_their_law() {
-        let mean = Span::from_secs(2);
-        let uniform = Distribution::Uniform { least: Span::from_secs(1), most: Span::from_secs(3) };
+        let mean = TimeSpan::from_secs(2);
+        let uniform =
+            Distribution::Uniform { least: TimeSpan::from_secs(1), most: TimeSpan::from_secs(3) };
         let lognormal = Distribution::Lognormal { mean, cv: 1.5 };
         for distribution in
             [Distribution::Constant(mean), Distribution::Exponential(mean), lognormal, uniform]

@@ -1,6 +1,6 @@
 //! The session graph: a Markov chain over classes, and its averages.
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use crate::class::Class;
 use crate::distribution::Stream;
@@ -73,14 +73,14 @@ impl Graph {
     }
 
     /// Returns the mean service time that one whole session asks for.
-    pub fn work_per_session(&self, classes: &[Class]) -> Option<Span> {
+    pub fn work_per_session(&self, classes: &[Class]) -> Option<TimeSpan> {
         let visits = self.expected_visits()?;
         let seconds: f64 = visits
             .iter()
             .zip(classes)
             .map(|(n, class)| n * class.service.mean().as_secs_f64())
             .sum();
-        Some(Span::from_secs_f64(seconds))
+        Some(TimeSpan::from_secs_f64(seconds))
     }
 
     /// Returns, by class, the expected orders of a session from that class on: h = order + P·h,

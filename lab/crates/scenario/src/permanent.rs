@@ -1,6 +1,6 @@
 //! The permanent clients of a run: the members of all sets.
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use crate::distribution::Stream;
 use crate::file::Scenario;
@@ -41,7 +41,7 @@ impl Client {
 
     /// Returns the pause before the next session, and the number of the visitor that the client
     /// then is.
-    pub fn next(&mut self, scenario: &Scenario) -> (Span, u64) {
+    pub fn next(&mut self, scenario: &Scenario) -> (TimeSpan, u64) {
         let visitor = self.number * SESSIONS + self.sessions;
         self.sessions += 1;
         (scenario.client.think.draw(&mut self.pauses), visitor)

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use bywash_units::{Span, Utility};
+use bywash_units::{TimeSpan, Utility};
 use serde::Deserialize;
 
 use crate::adversary;
@@ -181,7 +181,7 @@ pub(crate) fn resolve(
     let client = client(&file.client, lines, &mut problems);
     let signals = signal::resolve(file.signal, lines, &mut problems);
     let sets = sets::resolve(file.set, lines, &mut problems);
-    let thinks = sets.is_empty() || file.client.think.mean() > Span::ZERO;
+    let thinks = sets.is_empty() || file.client.think.mean() > TimeSpan::ZERO;
     let why = "clients of a [[set]] need a `think` above 0: otherwise they request without a pause";
     problems.at(lines.key("client.think")).unless(thinks, why);
     let length = length(&file.run, lines, &mut problems);
@@ -363,7 +363,7 @@ fn starts(
     index: &HashMap<String, usize>,
     lines: &Lines<'_>,
     problems: &mut Problems,
-) -> Vec<(Span, usize)> {
+) -> Vec<(TimeSpan, usize)> {
     const CHANGE: &str = "session.change";
     let resolve =
         |change: &SessionChange| Ok((span(&change.at)?, find(index, &change.start, CHANGE)?));
@@ -442,7 +442,7 @@ fn resolve_class(
     problems.whole(class)
 }
 
-fn bounds_of(class: &str, bounds: &RawBounds) -> Result<(Span, Span), ScenarioError> {
+fn bounds_of(class: &str, bounds: &RawBounds) -> Result<(TimeSpan, TimeSpan), ScenarioError> {
     let (min, max) = (span(&bounds.min)?, span(&bounds.max)?);
     if min > max {
         return senseless(format!("terminate of `{class}`: min {min} is above max {max}"));
@@ -451,7 +451,7 @@ fn bounds_of(class: &str, bounds: &RawBounds) -> Result<(Span, Span), ScenarioEr
 }
 
 fn client(raw: &RawClient, lines: &Lines<'_>, problems: &mut Problems) -> Option<Client> {
-    let pause = raw.pause_after_timeout.as_deref().map_or(Ok(Span::ZERO), span);
+    let pause = raw.pause_after_timeout.as_deref().map_or(Ok(TimeSpan::ZERO), span);
     let pause_after_timeout = problems.at(lines.key("client.pause_after_timeout")).part(pause);
     for (key, distribution) in
         [("client.think", Some(raw.think)), ("client.pause_after_refusal", raw.pause_after_refusal)]
@@ -467,7 +467,9 @@ fn client(raw: &RawClient, lines: &Lines<'_>, problems: &mut Problems) -> Option
         retries: raw.retries,
         retries_after_refusal: raw.retries_after_refusal.unwrap_or(raw.retries),
         pause_after_timeout: pause_after_timeout?,
-        pause_after_refusal: raw.pause_after_refusal.unwrap_or(Distribution::Constant(Span::ZERO)),
+        pause_after_refusal: raw
+            .pause_after_refusal
+            .unwrap_or(Distribution::Constant(TimeSpan::ZERO)),
         keeps_retry_after: raw.keeps_retry_after,
         declares_retries: raw.declares_retries,
         abandon: raw.abandon,
@@ -483,9 +485,9 @@ fn length(run: &Run, lines: &Lines<'_>, problems: &mut Problems) -> Option<Lengt
     problems.at(lines.key(key)).part(length)
 }
 
-fn duration(text: &str) -> Result<Span, ScenarioError> {
+fn duration(text: &str) -> Result<TimeSpan, ScenarioError> {
     match span(text)? {
-        Span::ZERO => senseless("run.duration must be above 0"),
+        TimeSpan::ZERO => senseless("run.duration must be above 0"),
         duration if duration > Scenario::LONGEST => {
             senseless("run.duration must be at most a year")
         }

@@ -5,7 +5,7 @@
 //! the round values that papers and objectives quote (0.1, 1.5, 2, 10). It is the same for every
 //! run, so that two distributions can be compared point by point.
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use hdrhistogram::Histogram;
 
 use crate::result::EmpiricalCdf;
@@ -29,7 +29,7 @@ impl Responses {
         Self(histogram)
     }
 
-    pub(crate) fn record(&mut self, response: Span) {
+    pub(crate) fn record(&mut self, response: TimeSpan) {
         self.0.saturating_record(response.as_micros().max(1));
     }
 
@@ -106,7 +106,7 @@ fn thinned(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
 mod tests {
     use super::*;
 
-    fn of(spans: impl IntoIterator<Item = Span>) -> EmpiricalCdf {
+    fn of(spans: impl IntoIterator<Item = TimeSpan>) -> EmpiricalCdf {
         let mut responses = Responses::new();
         spans.into_iter().for_each(|span| responses.record(span));
         responses.cdf()
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn a_distribution_says_what_share_was_answered_within_each_point() {
         // One of each from 1 ms to 1,000 ms.
-        let told = of((1..=1000).map(Span::from_millis));
+        let told = of((1..=1000).map(TimeSpan::from_millis));
         for (ms, share) in [(10.0, 0.01), (100.0, 0.1), (150.0, 0.15), (750.0, 0.75)] {
             let found = told.0.iter().find(|(at, _)| (at - ms).abs() < 1e-9).unwrap().1;
             // The histogram has two digits, and a value in the same bucket as the limit is within
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_distribution_is_bounded_whatever_it_spans() {
-        let wide = of([10, 50, 1_000_000, 86_000_000_000].map(Span::from_micros));
+        let wide = of([10, 50, 1_000_000, 86_000_000_000].map(TimeSpan::from_micros));
         assert!((60..=MOST_POINTS).contains(&wide.0.len()), "{}", wide.0.len());
         assert!(wide.0.last().unwrap().1 > 1.0 - 1e-9, "{wide:?}");
     }

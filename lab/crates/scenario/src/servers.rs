@@ -3,7 +3,7 @@
 //!
 //! Only the simulator uses settings beyond `workers`; a live run uses its actual servers.
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 use serde::Deserialize;
 
 use crate::error::ScenarioError;
@@ -67,9 +67,9 @@ pub struct Station {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Change {
     /// The time of the change.
-    pub at: Span,
+    pub at: TimeSpan,
     /// The duration of a gradual, linear change; zero is immediate.
-    pub over: Span,
+    pub over: TimeSpan,
     /// The changed property and its new value.
     pub to: To,
 }
@@ -114,7 +114,7 @@ impl Servers {
     }
 
     /// Returns the demand at `now` of a request of `class` whose original demand is `demand`.
-    pub fn demand(&self, now: Time, class: usize, demand: Span) -> Span {
+    pub fn demand(&self, now: Time, class: usize, demand: TimeSpan) -> TimeSpan {
         if self.changes.is_empty() {
             return demand;
         }
@@ -135,7 +135,7 @@ impl Servers {
     }
 
     /// Returns the work that `workers` can do from the start to `end`.
-    pub fn capacity(&self, workers: u32, end: Span) -> Span {
+    pub fn capacity(&self, workers: u32, end: TimeSpan) -> TimeSpan {
         if self.changes.is_empty() {
             return end * u64::from(workers);
         }
@@ -144,8 +144,8 @@ impl Servers {
 
     /// Returns the work that `workers` can do from the start to `end`, in those `STEP`s of time
     /// that `counts` selects.
-    pub fn work(&self, workers: u32, end: Span, counts: impl Fn(Time) -> bool) -> Span {
-        const STEP: Span = Span::from_millis(10);
+    pub fn work(&self, workers: u32, end: TimeSpan, counts: impl Fn(Time) -> bool) -> TimeSpan {
+        const STEP: TimeSpan = TimeSpan::from_millis(10);
         let steps = end.as_nanos() / STEP.as_nanos();
         let at = |i| Time::ZERO + STEP * i;
         let work = |now| f64::from(self.workers_at(workers, now)) * self.speed_at(now);
@@ -179,7 +179,7 @@ impl RawSpec {
     ) -> Result<Change, ScenarioError> {
         let senseless = |why: &str| Err(ScenarioError::Senseless(why.into()));
         let sensible = |factor: f64| (0.01..=100.0).contains(&factor);
-        let over = self.over.as_deref().map_or(Ok(Span::ZERO), span)?;
+        let over = self.over.as_deref().map_or(Ok(TimeSpan::ZERO), span)?;
         let to = match (self.workers, self.speed, &self.class, self.service) {
             (Some(workers), None, None, None) if (1..=100_000).contains(&workers) => {
                 To::Workers(workers)
@@ -204,11 +204,11 @@ mod tests {
     use super::*;
 
     fn at(seconds: u64) -> Time {
-        Time::ZERO + Span::from_secs(seconds)
+        Time::ZERO + TimeSpan::from_secs(seconds)
     }
 
     fn change(at: u64, over: u64, to: To) -> Change {
-        Change { at: Span::from_secs(at), over: Span::from_secs(over), to }
+        Change { at: TimeSpan::from_secs(at), over: TimeSpan::from_secs(over), to }
     }
 
     #[test]
@@ -233,9 +233,9 @@ mod tests {
     fn work_is_what_all_workers_do_at_their_speed() {
         let changes = vec![change(10, 0, To::Workers(4)), change(20, 0, To::Speed(0.5))];
         let servers = Servers { changes, ..Servers::default() };
-        let all = servers.work(8, Span::from_secs(30), |_| true);
+        let all = servers.work(8, TimeSpan::from_secs(30), |_| true);
         assert!((all.as_secs_f64() - (80.0 + 40.0 + 20.0)).abs() < 1e-6, "{all}");
-        let late = servers.work(8, Span::from_secs(30), |now| now >= at(20));
+        let late = servers.work(8, TimeSpan::from_secs(30), |now| now >= at(20));
         assert!((late.as_secs_f64() - 20.0).abs() < 1e-6, "{late}");
     }
 }

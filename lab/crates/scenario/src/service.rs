@@ -6,7 +6,7 @@
 //! service = [{ share = 0.95, mean = "5ms", shape = "constant" }, { share = 0.05, … }]
 //! ```
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use serde::Deserialize;
 
 use crate::distribution::{self, Distribution, Stream};
@@ -20,7 +20,7 @@ const MOST: usize = 16;
 
 impl Service {
     /// Draws the service time of one request.
-    pub fn draw(&self, stream: &mut Stream) -> Span {
+    pub fn draw(&self, stream: &mut Stream) -> TimeSpan {
         let [(_, only)] = &self.0[..] else {
             let mut left = stream.unit();
             let part = self.0.iter().find(|(share, _)| {
@@ -35,19 +35,19 @@ impl Service {
     }
 
     /// Returns the mean service time.
-    pub fn mean(&self) -> Span {
+    pub fn mean(&self) -> TimeSpan {
         let seconds =
             |(share, distribution): &(f64, Distribution)| share * distribution.mean().as_secs_f64();
         match &self.0[..] {
             [(_, only)] => only.mean(),
-            several => Span::from_secs_f64(several.iter().map(seconds).sum()),
+            several => TimeSpan::from_secs_f64(several.iter().map(seconds).sum()),
         }
     }
 
     /// Returns whether every request ends and takes some time.
     pub(crate) fn ends(&self) -> bool {
         self.0.iter().all(|(_, distribution)| *distribution != Distribution::Never)
-            && self.mean() > Span::ZERO
+            && self.mean() > TimeSpan::ZERO
     }
 }
 

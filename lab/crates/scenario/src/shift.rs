@@ -4,7 +4,7 @@
 //! demand of a request depends on the time at which its session begins. The load that a scenario
 //! names is that of its classes without shifts.
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 use serde::Deserialize;
 
 use crate::error::ScenarioError;
@@ -15,9 +15,9 @@ use crate::text::span;
 #[derive(Clone, Debug)]
 pub struct Shift {
     /// The start of the shift.
-    pub from: Span,
+    pub from: TimeSpan,
     /// The end of the shift.
-    pub until: Span,
+    pub until: TimeSpan,
     /// The service demand during the shift.
     pub service: Service,
 }
@@ -57,7 +57,7 @@ impl RawSpec {
 mod tests {
     use std::path::Path;
 
-    use bywash_units::{Span, Time};
+    use bywash_units::{Time, TimeSpan};
 
     use crate::file::Scenario;
     use crate::file::tests::SMALL;
@@ -77,10 +77,10 @@ mod tests {
             r#"{ from = "30s", until = "40s", service = { mean = "2s", shape = "constant" } }"#;
         let scenario = read(long).unwrap();
         let wants = |second| {
-            let now = Time::ZERO + Span::from_secs(second);
+            let now = Time::ZERO + TimeSpan::from_secs(second);
             scenario.visitor(1, 1, now).attempt(&scenario).demand
         };
-        let (short, long) = (Span::from_millis(5), Span::from_secs(2));
+        let (short, long) = (TimeSpan::from_millis(5), TimeSpan::from_secs(2));
         assert_eq!([29, 30, 39, 40].map(wants), [short, long, long, short]);
         // The nominal load does not change.
         assert_eq!(scenario.classes[0].service.mean(), short);

@@ -4,7 +4,7 @@
 //! on how they are treated. So a runner of a scenario asks `Scenario::visitor` without knowing
 //! the origin. In a recording only patience and moods are random.
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 /// The origin of visitors.
 #[derive(Clone, Debug)]
@@ -21,9 +21,9 @@ pub struct Visit {
     /// The index of its class.
     pub class: usize,
     /// The service time that it asks for.
-    pub demand: Span,
+    pub demand: TimeSpan,
     /// The pause between its answer and the visitor's next request.
-    pub think: Span,
+    pub think: TimeSpan,
     /// Whether its answer is an order.
     pub order: bool,
 }
@@ -79,8 +79,8 @@ impl Recording {
     }
 
     /// Returns the total service time of all visits.
-    pub fn work(&self) -> Span {
-        self.visits.iter().fold(Span::ZERO, |sum, visit| sum + visit.demand)
+    pub fn work(&self) -> TimeSpan {
+        self.visits.iter().fold(TimeSpan::ZERO, |sum, visit| sum + visit.demand)
     }
 }
 
@@ -91,12 +91,12 @@ mod tests {
     use crate::visitor::{Ending, Next};
 
     fn visit(class: usize, millis: u64) -> Visit {
-        let (demand, think) = (Span::from_millis(millis), Span::from_secs(millis));
+        let (demand, think) = (TimeSpan::from_millis(millis), TimeSpan::from_secs(millis));
         Visit { class, demand, think, order: class == 1 }
     }
 
     fn at(seconds: u64) -> Time {
-        Time::ZERO + Span::from_secs(seconds)
+        Time::ZERO + TimeSpan::from_secs(seconds)
     }
 
     fn two() -> Recording {
@@ -113,28 +113,28 @@ mod tests {
         let mut first = scenario.visitor(1, 0, at(4));
         assert_eq!((first.planned_requests(), first.planned_orders()), (2, 1));
         let attempt = first.attempt(&scenario);
-        assert_eq!((attempt.class, attempt.demand), (0, Span::from_millis(10)));
+        assert_eq!((attempt.class, attempt.demand), (0, TimeSpan::from_millis(10)));
         let next = first.ended(&scenario, Ending::Completed);
-        assert_eq!(next, Next::After(Span::from_secs(10)));
+        assert_eq!(next, Next::After(TimeSpan::from_secs(10)));
         assert!(first.attempt(&scenario).order);
         let second = scenario.visitor(1, 1, at(6));
-        assert_eq!(second.planned_work(&scenario.servers, at(6)), Span::from_millis(30));
+        assert_eq!(second.planned_work(&scenario.servers, at(6)), TimeSpan::from_millis(30));
     }
 
     #[test]
     fn twice_as_fast_they_come_in_half_the_time_and_think_as_long_as_ever() {
         let recording = two();
         assert_eq!(recording.starts(2.0), [at(2), at(3)]);
-        assert_eq!(recording.visits()[0].think, Span::from_secs(10));
-        assert_eq!(recording.work(), Span::from_millis(60));
+        assert_eq!(recording.visits()[0].think, TimeSpan::from_secs(10));
+        assert_eq!(recording.work(), TimeSpan::from_millis(60));
     }
 
     #[test]
     fn a_class_may_have_a_patience_of_its_own() {
         let mut scenario = crate::Scenario { source: Source::Recorded(two()), ..small() };
-        assert_eq!(scenario.visitor(1, 0, at(4)).attempt(&scenario).patience, Span::MAX);
-        scenario.classes[0].patience = Some(crate::Distribution::Constant(Span::from_secs(3)));
+        assert_eq!(scenario.visitor(1, 0, at(4)).attempt(&scenario).patience, TimeSpan::MAX);
+        scenario.classes[0].patience = Some(crate::Distribution::Constant(TimeSpan::from_secs(3)));
         let attempt = scenario.visitor(1, 0, at(4)).attempt(&scenario);
-        assert_eq!(attempt.patience, Span::from_secs(3));
+        assert_eq!(attempt.patience, TimeSpan::from_secs(3));
     }
 }

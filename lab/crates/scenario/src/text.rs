@@ -4,12 +4,12 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use crate::error::ScenarioError;
 
 /// Parses a duration.
-pub(crate) fn span(text: &str) -> Result<Span, ScenarioError> {
+pub(crate) fn span(text: &str) -> Result<TimeSpan, ScenarioError> {
     text.parse()
         .map_err(|error: bywash_units::ParseSpanError| ScenarioError::Senseless(error.to_string()))
 }

@@ -4,7 +4,7 @@
 //! equal size and a serial rest (to merge and to answer). The scheduler decides how many threads it
 //! has, and when. Only the simulator runs this.
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use serde::Deserialize;
 
 use crate::error::ScenarioError;
@@ -51,7 +51,7 @@ pub enum Promise {
         /// The share.
         share: f64,
         /// The time.
-        within: Span,
+        within: TimeSpan,
     },
 }
 

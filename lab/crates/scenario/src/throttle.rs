@@ -4,7 +4,7 @@
 //! names the classes. The engine's `throttle` defines the effect of a rule. A delay is the
 //! alternative of paper 5 [paper 5.6]: the answer is made immediately, and arrives that much later.
 
-use bywash_units::{Rate, Span};
+use bywash_units::{Rate, TimeSpan};
 use serde::Deserialize;
 
 use crate::error::ScenarioError;
@@ -22,9 +22,9 @@ pub struct Throttle {
     /// The most requests that wait.
     pub queue: u32,
     /// A request that would have to wait longer is refused.
-    pub wait: Span,
+    pub wait: TimeSpan,
     /// How much later the answer arrives.
-    pub delay: Span,
+    pub delay: TimeSpan,
 }
 
 #[derive(Deserialize)]
@@ -78,8 +78,8 @@ impl RawSpec {
             max_concurrency: self.max_concurrency,
             rate: self.rate.map(Rate::per_second),
             queue: self.queue.unwrap_or(100),
-            wait: span(&self.wait)?.unwrap_or(Span::from_secs(10)),
-            delay: span(&self.delay)?.unwrap_or(Span::ZERO),
+            wait: span(&self.wait)?.unwrap_or(TimeSpan::from_secs(10)),
+            delay: span(&self.delay)?.unwrap_or(TimeSpan::ZERO),
         })
     }
 }

@@ -158,7 +158,7 @@ pub fn guess<'n>(given: &str, known: impl Iterator<Item = &'n str>) -> Option<&'
 
 #[cfg(test)]
 mod tests {
-    use bywash_units::Span;
+    use bywash_units::TimeSpan;
 
     use super::*;
     use crate::client::Closes;
@@ -191,7 +191,7 @@ mod tests {
         ]);
         let scenario = scenario.unwrap();
         assert_eq!((scenario.workers, scenario.seeds), (7, 3));
-        assert_eq!(scenario.client.patience, Distribution::Constant(Span::from_secs(3)));
+        assert_eq!(scenario.client.patience, Distribution::Constant(TimeSpan::from_secs(3)));
         assert_eq!((scenario.closes, scenario.rho), (vec![Closes::Hidden], vec![2.0]));
         assert_eq!(scenario.client.retries_after_refusal, 0);
         assert!((scenario.classes[1].utility.get() - 7.5).abs() < 1e-12);

@@ -3,7 +3,7 @@
 //! The plans of a visitor (path, service demands, think times) are drawn at arrival and do not
 //! depend on how the visitor is treated; only the outcome does.
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use crate::client::Client;
 use crate::distribution::{Distribution, Stream};
@@ -21,7 +21,7 @@ pub struct Visitor {
     /// Attempts already made at the present visit.
     attempts: u32,
     /// The `Retry-After` of the last request's refusal.
-    asked: Span,
+    asked: TimeSpan,
     mood: Stream,
     signals: Vec<usize>,
     /// The patience of the visitor's set, if the set has its own.
@@ -34,9 +34,9 @@ pub struct Attempt {
     /// The index of its class.
     pub class: usize,
     /// The service time that it asks for.
-    pub demand: Span,
+    pub demand: TimeSpan,
     /// How long the client waits before it closes the connection.
-    pub patience: Span,
+    pub patience: TimeSpan,
     /// Whether an earlier attempt at the same visit failed.
     pub retry: bool,
     /// Whether it declares that it is a retry.
@@ -64,7 +64,7 @@ pub enum Ending {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Next {
     /// The visitor continues: the next attempt follows after this pause.
-    After(Span),
+    After(TimeSpan),
     /// The visitor leaves.
     Gone {
         /// Planned requests that were never made: paper 1's column «not generated».
@@ -118,7 +118,7 @@ impl Visitor {
             visits: visits.to_vec(),
             at: 0,
             attempts: 0,
-            asked: Span::ZERO,
+            asked: TimeSpan::ZERO,
             mood: Stream::new(seed, 2, index),
             signals: Vec::new(),
             patience: None,
@@ -142,7 +142,7 @@ impl Visitor {
         let of_class = scenario.classes[visit.class].patience;
         let patience = self.patience.or(of_class).unwrap_or(scenario.client.patience);
         self.attempts += 1;
-        self.asked = Span::ZERO;
+        self.asked = TimeSpan::ZERO;
         let retry = self.attempts > 1;
         Attempt {
             class: visit.class,
@@ -155,7 +155,7 @@ impl Visitor {
     }
 
     /// Records that the last request was refused with this `Retry-After`.
-    pub fn asked_to_wait(&mut self, retry_after: Span) {
+    pub fn asked_to_wait(&mut self, retry_after: TimeSpan) {
         self.asked = retry_after;
     }
 
@@ -169,7 +169,7 @@ impl Visitor {
             }
             Ending::Dropped | Ending::Terminated | Ending::Failed => {
                 let client = &scenario.client;
-                let asked = if client.keeps_retry_after { self.asked } else { Span::ZERO };
+                let asked = if client.keeps_retry_after { self.asked } else { TimeSpan::ZERO };
                 let pause = asked + client.pause_after_refusal.draw(&mut self.mood);
                 self.try_again(client, client.retries_after_refusal.min(client.retries), pause)
             }
@@ -187,7 +187,7 @@ impl Visitor {
         }
     }
 
-    fn try_again(&mut self, client: &Client, retries: u32, pause: Span) -> Next {
+    fn try_again(&mut self, client: &Client, retries: u32, pause: TimeSpan) -> Next {
         let fed_up = client.abandon > 0.0 && self.mood.unit() < client.abandon;
         if self.attempts > retries || fed_up {
             let left = self.visits.len() - self.at - 1;
@@ -197,9 +197,9 @@ impl Visitor {
     }
 
     /// Returns the total service time of the visitor's plans, at the demands that hold `now`.
-    pub fn planned_work(&self, servers: &Servers, now: Time) -> Span {
+    pub fn planned_work(&self, servers: &Servers, now: Time) -> TimeSpan {
         let demand = |visit: &Visit| servers.demand(now, visit.class, visit.demand);
-        self.visits.iter().map(demand).fold(Span::ZERO, |sum, demand| sum + demand)
+        self.visits.iter().map(demand).fold(TimeSpan::ZERO, |sum, demand| sum + demand)
     }
 
     /// Returns the number of planned requests.
@@ -239,9 +239,9 @@ mod tests {
             .find(|visitor| visitor.visits.len() == 2)
             .expect("a session of two requests is common in this graph");
         let think = visitor.visits[0].think;
-        assert!(think > Span::ZERO);
+        assert!(think > TimeSpan::ZERO);
         visitor.attempt(&scenario);
-        assert_eq!(visitor.ended(&scenario, Ending::TimedOut), Next::After(Span::ZERO));
+        assert_eq!(visitor.ended(&scenario, Ending::TimedOut), Next::After(TimeSpan::ZERO));
         visitor.attempt(&scenario);
         assert_eq!(visitor.ended(&scenario, Ending::Completed), Next::After(think));
         visitor.attempt(&scenario);
@@ -269,15 +269,15 @@ mod tests {
             let mut scenario = small();
             scenario.client.keeps_retry_after = keeps;
             scenario.client.pause_after_refusal =
-                crate::Distribution::Constant(Span::from_millis(1));
+                crate::Distribution::Constant(TimeSpan::from_millis(1));
             let mut visitor = Visitor::new(&scenario, 1, 1);
             visitor.attempt(&scenario);
-            visitor.asked_to_wait(Span::from_secs(3));
+            visitor.asked_to_wait(TimeSpan::from_secs(3));
             let refused = visitor.ended(&scenario, Ending::Dropped);
             visitor.attempt(&scenario);
             [refused, visitor.ended(&scenario, Ending::Failed)]
         };
-        let after = |millis| Next::After(Span::from_millis(millis));
+        let after = |millis| Next::After(TimeSpan::from_millis(millis));
         assert_eq!(pause(true), [after(3001), after(1)]);
         assert_eq!(pause(false), [after(1), after(1)]);
     }
@@ -285,7 +285,7 @@ mod tests {
     #[test]
     fn behind_a_class_with_a_pause_of_its_own_comes_that_one() {
         let mut scenario = small();
-        let own = Span::from_millis(50);
+        let own = TimeSpan::from_millis(50);
         scenario.classes[0].think = Some(crate::Distribution::Constant(own));
         let visits = (0..200).flat_map(|index| Visitor::new(&scenario, 1, index).visits);
         let (of_class, others): (Vec<_>, Vec<_>) = visits.partition(|visit| visit.class == 0);

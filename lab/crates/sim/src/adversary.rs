@@ -7,7 +7,7 @@
 
 use bywash_engine::{AddressKey, AttemptKey, ClassId, Request, SessionKey};
 use bywash_scenario::{Adversary, Claims, Distribution, Ending, Hostile, Scenario, Stream};
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use crate::slots::Slots;
 
@@ -46,8 +46,8 @@ pub(crate) struct AdversaryRequest {
     pub(crate) request: Request,
     /// The session that its answer belongs to.
     pub(crate) session: SessionKey,
-    pub(crate) demand: Span,
-    pub(crate) patience: Span,
+    pub(crate) demand: TimeSpan,
+    pub(crate) patience: TimeSpan,
     pub(crate) slow: Option<Slow>,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct AdversaryRequest {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slow {
     /// The additional time.
-    pub(crate) holds: Span,
+    pub(crate) holds: TimeSpan,
     /// The rate of its transfer in bytes per second.
     pub(crate) rate: u64,
 }
@@ -64,16 +64,16 @@ pub(crate) struct Slow {
 #[derive(Clone, Copy, Debug)]
 pub struct AdversaryResults {
     /// The capacity of the servers until arrivals ended, and the end of arrivals.
-    capacity: Span,
+    capacity: TimeSpan,
     end: Time,
-    work: Span,
+    work: TimeSpan,
     generated: u64,
     served: u64,
     refused: u64,
 }
 
 impl<'a> Adversaries<'a> {
-    pub(crate) fn new(scenario: &'a Scenario, duration: Span, seed: u64) -> Self {
+    pub(crate) fn new(scenario: &'a Scenario, duration: TimeSpan, seed: u64) -> Self {
         let populations = 0..scenario.adversaries.len() as u64;
         Self {
             scenario,
@@ -85,7 +85,7 @@ impl<'a> Adversaries<'a> {
             results: AdversaryResults {
                 capacity: scenario.servers.capacity(scenario.workers, duration),
                 end: Time::ZERO + duration,
-                work: Span::ZERO,
+                work: TimeSpan::ZERO,
                 generated: 0,
                 served: 0,
                 refused: 0,
@@ -99,7 +99,7 @@ impl<'a> Adversaries<'a> {
         let rate = adversary.bursts(&self.scenario.classes, self.scenario.workers).get();
         // Interarrival times are memoryless, so the wait may begin with the attack.
         let since = now.max(Time::ZERO + adversary.from);
-        let gap = Distribution::Exponential(Span::from_secs_f64(1.0 / rate));
+        let gap = Distribution::Exponential(TimeSpan::from_secs_f64(1.0 / rate));
         let next = since + gap.draw(&mut self.arrivals[population]);
         (next < self.results.end.min(Time::ZERO + adversary.until)).then_some(next)
     }
@@ -142,7 +142,7 @@ impl<'a> Adversaries<'a> {
         let demand = self.scenario.classes[class].service.draw(demands);
         let patience = adversary.patience.draw(demands);
         let Adversary { holds, rate, .. } = *adversary;
-        let slow = (holds > Span::ZERO).then_some(Slow { holds, rate });
+        let slow = (holds > TimeSpan::ZERO).then_some(Slow { holds, rate });
         AdversaryRequest { request, session, demand, patience, slow }
     }
 
@@ -164,7 +164,7 @@ impl<'a> Adversaries<'a> {
     }
 
     /// Records service time for an adversary until `now`.
-    pub(crate) fn worked(&mut self, now: Time, work: Span) {
+    pub(crate) fn worked(&mut self, now: Time, work: TimeSpan) {
         if now <= self.results.end {
             self.results.work += work;
         }

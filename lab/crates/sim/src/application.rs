@@ -2,15 +2,15 @@
 
 use std::fmt::Debug;
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 /// A group of servers.
 pub(crate) trait Application: Debug {
     /// Admits a request of a class.
-    fn admit(&mut self, now: Time, id: u32, class: usize, demand: Span);
+    fn admit(&mut self, now: Time, id: u32, class: usize, demand: TimeSpan);
 
     /// Removes a request before it is done. Returns the work that was done on it.
-    fn remove(&mut self, now: Time, id: u32) -> Span;
+    fn remove(&mut self, now: Time, id: u32) -> TimeSpan;
 
     /// Returns the time of the next completion.
     fn next_end(&mut self) -> Option<Time>;
@@ -39,15 +39,15 @@ pub(crate) trait Application: Debug {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Meters {
     /// Time that workers were busy.
-    pub(crate) busy: Span,
+    pub(crate) busy: TimeSpan,
     /// Total time that requests have waited inside.
-    pub(crate) waited: Span,
+    pub(crate) waited: TimeSpan,
     /// Time in which at least one request waited inside (pressure).
-    pub(crate) stalled: Span,
+    pub(crate) stalled: TimeSpan,
     /// Work done, in nanoseconds.
     pub(crate) work: f64,
     /// Work that all workers could have done, in nanoseconds.
     pub(crate) capacity: f64,
     /// Total time of all workers, busy or idle.
-    pub(crate) manned: Span,
+    pub(crate) manned: TimeSpan,
 }

@@ -4,7 +4,7 @@ use bywash_engine::Bounds;
 use bywash_engine::catalog::{LimitSettings, Settings, TerminationSettings};
 use bywash_engine::{Class, ClassId, ClassSet, Tier};
 use bywash_scenario::{Closes, Departures, PrincipalKind, Scenario, Tally, Throttle};
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use crate::adversary::AdversaryResults;
 
@@ -39,7 +39,7 @@ pub struct Case<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Trace {
     /// The length of a step.
-    pub every: Span,
+    pub every: TimeSpan,
     /// Whether to record the learned worth of requests.
     pub worths: bool,
     /// Whether to record the number of requests.
@@ -56,9 +56,9 @@ pub struct Sample {
     /// Requests waiting for a slot at the end.
     pub waiting: u32,
     /// Work done in the step.
-    pub work: Span,
+    pub work: TimeSpan,
     /// Work that all workers could have done.
-    pub capacity: Span,
+    pub capacity: TimeSpan,
     /// The mean number of requests inside the application beyond one per worker.
     pub inside: f64,
     /// The mean number of workers.
@@ -80,7 +80,7 @@ pub struct RunOutput {
     /// The part of them that had to wait for it.
     pub delayed: u64,
     /// The total wait of these requests.
-    pub waited: Span,
+    pub waited: TimeSpan,
     /// The results of adversaries, if there were any. The fields `started`, `delayed` and `waited`
     /// above include them, the others do not.
     pub hostile: Option<AdversaryResults>,

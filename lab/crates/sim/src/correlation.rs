@@ -7,7 +7,7 @@
 
 use bywash_discover::Correlation;
 use bywash_scenario::{Closes, Scenario};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use crate::case::{Sample, Trace};
 use crate::lab::{SimError, Traced, trace};
@@ -35,7 +35,7 @@ pub struct Correlations {
 /// Returns the errors of [`crate::run`].
 pub fn correlations(
     scenario: &Scenario,
-    every: Span,
+    every: TimeSpan,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Vec<Correlations>, SimError> {
     let traced = trace(scenario, Trace { every, worths: false, arrivals: true }, progress)?;
@@ -53,7 +53,7 @@ fn of_cell(runs: &[Traced], classes: usize) -> Correlations {
         let all = all?;
         Correlation::of(all.iter().sum::<f64>() / all.len() as f64, windows)
     };
-    let sum = |of: fn(&Sample) -> Span| {
+    let sum = |of: fn(&Sample) -> TimeSpan| {
         let all = runs.iter().flat_map(|run| &run.output.trace);
         all.map(|sample| of(sample).as_secs_f64()).sum::<f64>()
     };
@@ -106,7 +106,7 @@ mod tests {
             class("heavy", "100ms")
         );
         let scenario = Scenario::parse(&text, Path::new(".")).unwrap();
-        correlations(&scenario, Span::from_secs(1), &|_, _| ()).unwrap().remove(0)
+        correlations(&scenario, TimeSpan::from_secs(1), &|_, _| ()).unwrap().remove(0)
     }
 
     #[test]

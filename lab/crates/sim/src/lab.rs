@@ -12,7 +12,7 @@ use bywash_scenario::{
     Tally, Throttle, guess,
 };
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use crate::adversary::AdversaryResults;
 use crate::case::{Case, RunOutput, Trace};
@@ -69,7 +69,7 @@ pub enum SimError {
         /// The highest arrival rate per second.
         rate: f64,
         /// How long they arrive.
-        lasts: Span,
+        lasts: TimeSpan,
     },
     /// An error in a line of the file.
     #[error("line {line}: {source}")]
@@ -267,7 +267,7 @@ fn size(scenario: &Scenario) -> Result<(), SimError> {
             let each = adversary.bursts(&scenario.classes, scenario.workers).get()
                 * f64::from(adversary.burst);
             let until = adversary.until.min(lasts).as_nanos();
-            let active = Span::from_nanos(until.saturating_sub(adversary.from.as_nanos()));
+            let active = TimeSpan::from_nanos(until.saturating_sub(adversary.from.as_nanos()));
             comers += each * active.as_secs_f64();
             rate += each;
         }

@@ -6,7 +6,7 @@
 //! a full queue; a scenario for them keeps the queue full.
 
 use bywash_scenario::Scenario;
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use crate::case::Sample;
 
@@ -14,11 +14,11 @@ use crate::case::Sample;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Phase {
     /// The start of the phase.
-    pub from: Span,
+    pub from: TimeSpan,
     /// The end of the phase.
-    pub to: Span,
+    pub to: TimeSpan,
     /// The time from the start until the limit stayed in the band around the workers.
-    pub settled: Option<Span>,
+    pub settled: Option<TimeSpan>,
     /// The fraction of the workers' capacity that was lost.
     pub lost: f64,
     /// The mean number of requests inside, per worker, beyond the one that it serves.
@@ -42,14 +42,14 @@ pub fn phases(scenario: &Scenario, trace: &[Sample]) -> Vec<Phase> {
     let end = last.at.since(Time::ZERO);
     let servers = scenario.servers.changes.iter().map(|change| change.at);
     let sessions = scenario.starts.iter().map(|(at, _)| *at);
-    let changes = [Span::ZERO, end].into_iter().chain(servers).chain(sessions);
-    let mut bounds: Vec<Span> = changes.filter(|at| *at <= end).collect();
+    let changes = [TimeSpan::ZERO, end].into_iter().chain(servers).chain(sessions);
+    let mut bounds: Vec<TimeSpan> = changes.filter(|at| *at <= end).collect();
     bounds.sort_unstable();
     bounds.dedup();
     bounds.windows(2).filter_map(|pair| phase(pair[0], pair[1], trace)).collect()
 }
 
-fn phase(from: Span, to: Span, trace: &[Sample]) -> Option<Phase> {
+fn phase(from: TimeSpan, to: TimeSpan, trace: &[Sample]) -> Option<Phase> {
     let within = |sample: &&Sample| {
         let at = sample.at.since(Time::ZERO);
         at > from && at <= to
@@ -61,7 +61,7 @@ fn phase(from: Span, to: Span, trace: &[Sample]) -> Option<Phase> {
     (capacity > 0.0).then(|| Phase {
         from,
         to,
-        settled: settled(&samples).map(|at| Span::from_nanos(at.as_nanos() - from.as_nanos())),
+        settled: settled(&samples).map(|at| TimeSpan::from_nanos(at.as_nanos() - from.as_nanos())),
         lost: 1.0 - sum(|sample| sample.work.as_secs_f64()) / capacity,
         inside: sum(|sample| sample.inside) / workers,
         slots: sum(|sample| f64::from(sample.slots)) / count,
@@ -70,7 +70,7 @@ fn phase(from: Span, to: Span, trace: &[Sample]) -> Option<Phase> {
 }
 
 /// Returns the time from which the limit was in the band nearly always.
-fn settled(samples: &[&Sample]) -> Option<Span> {
+fn settled(samples: &[&Sample]) -> Option<TimeSpan> {
     let (mut earliest, mut inside) = (None, 0);
     for (after, sample) in samples.iter().rev().enumerate() {
         let (slots, workers) = (f64::from(sample.slots), sample.workers);
@@ -98,11 +98,11 @@ mod tests {
 
     fn sample(second: u64, slots: u32, work: u64) -> Sample {
         Sample {
-            at: Time::ZERO + Span::from_secs(second),
+            at: Time::ZERO + TimeSpan::from_secs(second),
             slots,
             waiting: 100,
-            work: Span::from_secs(work),
-            capacity: Span::from_secs(10),
+            work: TimeSpan::from_secs(work),
+            capacity: TimeSpan::from_secs(10),
             inside: 5.0,
             workers: 10.0,
             worths: Vec::new(),
@@ -114,9 +114,9 @@ mod tests {
     fn a_phase_is_judged_by_what_its_workers_could_have_done() {
         let trace: Vec<Sample> =
             (1..=100).map(|t| sample(t, if t < 20 { 40 } else { 12 }, 8)).collect();
-        let phase = phase(Span::ZERO, Span::from_secs(100), &trace).unwrap();
+        let phase = phase(TimeSpan::ZERO, TimeSpan::from_secs(100), &trace).unwrap();
         // 72 of the last 80 would be nine tenths: eight of the forty may come before.
-        assert_eq!(phase.settled, Some(Span::from_secs(20)));
+        assert_eq!(phase.settled, Some(TimeSpan::from_secs(20)));
         assert!((phase.lost - 0.2).abs() < 1e-9 && (phase.inside - 0.5).abs() < 1e-9, "{phase:?}");
     }
 
@@ -124,9 +124,9 @@ mod tests {
     fn a_limit_that_is_near_only_by_chance_has_not_settled() {
         let swings: Vec<Sample> =
             (1..=100).map(|t| sample(t, if t % 4 == 0 { 30 } else { 12 }, 8)).collect();
-        assert_eq!(phase(Span::ZERO, Span::from_secs(100), &swings).unwrap().settled, None);
+        assert_eq!(phase(TimeSpan::ZERO, TimeSpan::from_secs(100), &swings).unwrap().settled, None);
         let late: Vec<Sample> =
             (1..=100).map(|t| sample(t, if t < 98 { 40 } else { 12 }, 8)).collect();
-        assert_eq!(phase(Span::ZERO, Span::from_secs(100), &late).unwrap().settled, None);
+        assert_eq!(phase(TimeSpan::ZERO, TimeSpan::from_secs(100), &late).unwrap().settled, None);
     }
 }

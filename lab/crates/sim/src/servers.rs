@@ -13,7 +13,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use bywash_scenario::{Discipline, Servers as Description};
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use crate::application::{Application, Meters};
 
@@ -155,7 +155,7 @@ impl Servers {
 }
 
 impl Application for Servers {
-    fn admit(&mut self, now: Time, id: u32, _class: usize, demand: Span) {
+    fn admit(&mut self, now: Time, id: u32, _class: usize, demand: TimeSpan) {
         self.advance(now);
         self.serial += 1;
         let index = id as usize;
@@ -168,11 +168,11 @@ impl Application for Servers {
         self.assign();
     }
 
-    fn remove(&mut self, now: Time, id: u32) -> Span {
+    fn remove(&mut self, now: Time, id: u32) -> TimeSpan {
         self.advance(now);
         let done = match self.take(id) {
-            RequestState::Served { begun, .. } => Span::from_nanos(self.progress - begun),
-            RequestState::Waits { .. } | RequestState::Outside => Span::ZERO,
+            RequestState::Served { begun, .. } => TimeSpan::from_nanos(self.progress - begun),
+            RequestState::Waits { .. } | RequestState::Outside => TimeSpan::ZERO,
         };
         self.assign();
         done
@@ -183,7 +183,7 @@ impl Application for Servers {
         let left = done.saturating_sub(self.progress);
         let time =
             if self.at_full_speed() { left } else { (left as f64 / self.rate).ceil() as u64 };
-        Some(self.now + Span::from_nanos(time))
+        Some(self.now + TimeSpan::from_nanos(time))
     }
 
     fn finish(&mut self, now: Time) -> Option<u32> {
@@ -203,7 +203,7 @@ impl Application for Servers {
 
     fn look(&mut self, now: Time) -> Option<Time> {
         /// A gradual change is simulated in steps.
-        const STEP: Span = Span::from_millis(250);
+        const STEP: TimeSpan = TimeSpan::from_millis(250);
         self.advance(now);
         self.workers = self.description.workers_at(self.first, now);
         self.speed = self.description.speed_at(now);
@@ -231,10 +231,10 @@ mod tests {
 
     use super::*;
 
-    const SECOND: Span = Span::from_secs(1);
+    const SECOND: TimeSpan = TimeSpan::from_secs(1);
 
     fn at(seconds: f64) -> Time {
-        Time::ZERO + Span::from_secs_f64(seconds)
+        Time::ZERO + TimeSpan::from_secs_f64(seconds)
     }
 
     /// Returns two workers with further settings in `servers`.
@@ -298,7 +298,7 @@ mod tests {
     fn whoever_leaves_makes_room_and_its_work_is_known() {
         let mut servers = servers("discipline = 'fifo'");
         (0..4).for_each(|id| servers.admit(at(0.0), id, 0, SECOND));
-        assert_eq!(servers.remove(at(0.25), 2), Span::ZERO, "it only waited");
+        assert_eq!(servers.remove(at(0.25), 2), TimeSpan::ZERO, "it only waited");
         assert_eq!(servers.remove(at(0.5), 0), SECOND / 2);
         agrees(&play(&mut servers), &[(1, 1.0), (3, 1.5)]);
         servers.admit(at(2.0), 0, 0, SECOND);

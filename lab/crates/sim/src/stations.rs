@@ -1,7 +1,7 @@
 //! The application's workers, and separate stations next to them that each serve their own classes.
 
 use bywash_scenario::{Scenario, Servers as Description};
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use crate::application::{Application, Meters};
 use crate::servers::Servers;
@@ -32,7 +32,7 @@ impl Stations {
     }
 
     /// Admits a request of a class.
-    pub(crate) fn admit(&mut self, now: Time, id: u32, class: usize, demand: Span) {
+    pub(crate) fn admit(&mut self, now: Time, id: u32, class: usize, demand: TimeSpan) {
         let (index, station) = (id as usize, self.serves[class]);
         if index >= self.at.len() {
             self.at.resize(index + 1, 0);
@@ -42,7 +42,7 @@ impl Stations {
     }
 
     /// Removes a request before it is done. Returns the work that was done on it.
-    pub(crate) fn remove(&mut self, now: Time, id: u32) -> Span {
+    pub(crate) fn remove(&mut self, now: Time, id: u32) -> TimeSpan {
         let station = self.station(id);
         self.all[station].remove(now, id)
     }
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     fn at(seconds: u64) -> Time {
-        Time::ZERO + Span::from_secs(seconds)
+        Time::ZERO + TimeSpan::from_secs(seconds)
     }
 
     /// Returns two workers for pages and a database that serves one search at a time.
@@ -117,11 +117,11 @@ mod tests {
     fn who_waits_for_the_database_holds_up_no_page() {
         let mut stations = stations();
         for id in 0..3 {
-            stations.admit(at(0), id, 1, Span::from_secs(2));
+            stations.admit(at(0), id, 1, TimeSpan::from_secs(2));
         }
-        stations.admit(at(0), 3, 0, Span::from_secs(1));
+        stations.admit(at(0), 3, 0, TimeSpan::from_secs(1));
         assert!(stations.serves(0) && stations.serves(3) && !stations.serves(1));
-        assert_eq!(stations.remove(at(0), 1), Span::ZERO, "it only waited");
+        assert_eq!(stations.remove(at(0), 1), TimeSpan::ZERO, "it only waited");
         let mut ends = Vec::new();
         while let Some(next) = stations.next_end() {
             ends.push((stations.finish(next).unwrap(), next));

@@ -7,7 +7,7 @@
 
 use bywash_harness::machine::{LOAD_CORE, PROXY_CORE};
 use bywash_harness::open_loop::{self, Answer, Load, Phase, Reuse};
-use bywash_harness::peer::{Kind, Programs, Task};
+use bywash_harness::peer::{PeerKind, Programs, Task};
 use bywash_harness::proxy::Plan;
 use bywash_harness::report::{Bench, Common, Report, not_available};
 use bywash_harness::sys;
@@ -31,7 +31,7 @@ pub struct Options {
     times: f64,
     /// Measure only this program; may be repeated
     #[arg(long, value_enum)]
-    only: Vec<Kind>,
+    only: Vec<PeerKind>,
 }
 
 /// Service time of the upstream; with the limit this makes 400 requests per second.
@@ -52,7 +52,7 @@ const BACK: Duration = Duration::from_secs(10);
 
 /// The result of one program.
 struct Row {
-    kind: Kind,
+    kind: PeerKind,
     /// 99th percentile in µs before the pulse.
     base: f64,
     /// The windows after the pulse.
@@ -71,7 +71,7 @@ struct Window {
 /// Measures all programs and publishes the report.
 pub fn run(options: &Options) -> io::Result<ExitCode> {
     sys::raise_descriptor_limit()?;
-    let queues = [Kind::Bywash, Kind::Haproxy, Kind::Envoy];
+    let queues = [PeerKind::Bywash, PeerKind::Haproxy, PeerKind::Envoy];
     let kinds = if options.only.is_empty() { &queues[..] } else { &options.only };
     let bench = Bench::set(kinds, &options.common.programs);
     sys::pin_to(LOAD_CORE)?;
@@ -86,7 +86,7 @@ pub fn run(options: &Options) -> io::Result<ExitCode> {
     bench.publish(&[report(&rows, options)], &options.common)
 }
 
-fn measure(kind: Kind, options: &Options, programs: &Programs) -> io::Result<Row> {
+fn measure(kind: PeerKind, options: &Options, programs: &Programs) -> io::Result<Row> {
     let upstream = Upstream::start()?;
     upstream.set_behaviour(Behaviour::After(SERVICE));
     let mut plan = Plan::new(kind, Task::Forward { limit: LIMIT }, upstream.port(), programs);
@@ -155,7 +155,7 @@ fn report(rows: &[Row], options: &Options) -> Report {
         table.row(row.cells(options));
         list.push(row.json());
         let late = row.back.is_none_or(|back| back > BACK);
-        if row.kind == Kind::Bywash && late {
+        if row.kind == PeerKind::Bywash && late {
             broken.push(format!("pulse: service was not as before within {} s", BACK.as_secs()));
         }
     }

@@ -134,7 +134,7 @@ mod tests {
     use super::*;
     use crate::Level;
     use crate::answer::Answer;
-    use crate::counters::Kind;
+    use crate::counters::RequestKind;
     use crate::request::ParsedRequest;
     use crate::values::Keyword;
 
@@ -154,7 +154,7 @@ mod tests {
     fn a_page_that_panics_fails_alone() {
         let folder = tempfile::tempdir().unwrap();
         let server = server(&folder);
-        let kind = Kind::Ad(Level::High);
+        let kind = RequestKind::Ad(Level::High);
         for _ in 0..20 {
             // One task of the page panics, on any thread. There are more panics than the pool has
             // threads.

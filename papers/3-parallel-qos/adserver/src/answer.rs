@@ -7,7 +7,7 @@ use bywash_site::ReplySender;
 use http::StatusCode;
 use serde::Serialize;
 
-use crate::counters::Kind;
+use crate::counters::RequestKind;
 use crate::request_error::RequestError;
 use crate::values::Landing;
 
@@ -34,7 +34,7 @@ impl Answer {
 /// The destination of an answer, and the kind under which its request is counted.
 pub(crate) struct ReplyHandle {
     pub(crate) reply: ReplySender<Answer>,
-    pub(crate) kind: Kind,
+    pub(crate) kind: RequestKind,
     pub(crate) since: Instant,
 }
 

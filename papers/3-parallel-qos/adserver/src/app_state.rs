@@ -17,7 +17,7 @@ use bywash_levels::{Gateway, Pool, Request};
 use bywash_site::{Queue, Refusal, ReplyReceiver, reply_channel};
 
 use crate::answer::{Answer, ReplyHandle};
-use crate::counters::{Counters, Kind, Outcome};
+use crate::counters::{Counters, Outcome, RequestKind};
 use crate::ids::SlotId;
 use crate::request::ParsedRequest;
 use crate::serve::RandomStream;
@@ -138,7 +138,7 @@ impl AppState {
     }
 
     /// Counts a received request, and returns both ends of its reply channel.
-    pub(crate) fn receive(&self, kind: Kind) -> (ReplyHandle, ReplyReceiver<Answer>) {
+    pub(crate) fn receive(&self, kind: RequestKind) -> (ReplyHandle, ReplyReceiver<Answer>) {
         let (reply, answer) = reply_channel();
         self.counters.count_received(kind);
         (ReplyHandle { reply, kind, since: Instant::now() }, answer)
@@ -187,13 +187,13 @@ impl AppState {
     /// Reads all statistics.
     pub(crate) fn read_stats(&self) -> Stats {
         let counters = &self.counters;
-        let levels = Level::ALL.map(|level| (level, counters.requests(Kind::Ad(level))));
+        let levels = Level::ALL.map(|level| (level, counters.requests(RequestKind::Ad(level))));
         let (clicks_counted, clicks_repeated) = counters.clicks();
         let (turns, goal, waiting) = pool::read_stats(&self.pool);
         Stats {
             levels: levels.into(),
-            clicks: counters.requests(Kind::Click),
-            office: counters.requests(Kind::Admin),
+            clicks: counters.requests(RequestKind::Click),
+            office: counters.requests(RequestKind::Admin),
             selections: counters.selections(self.options.selection),
             clicks_counted,
             clicks_repeated,

@@ -11,7 +11,7 @@ use crate::{Level, Selection};
 
 /// The kind under which a request is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum RequestKind {
     Ad(Level),
     Click,
     Admin,
@@ -55,11 +55,11 @@ struct RequestCounters {
 }
 
 impl Counters {
-    pub(crate) fn count_received(&self, kind: Kind) {
+    pub(crate) fn count_received(&self, kind: RequestKind) {
         self.of(kind).received.fetch_add(1, Relaxed);
     }
 
-    pub(crate) fn count_outcome(&self, kind: Kind, outcome: Outcome) {
+    pub(crate) fn count_outcome(&self, kind: RequestKind, outcome: Outcome) {
         let counters = self.of(kind);
         let count = match outcome {
             Outcome::Refused => &counters.refused,
@@ -108,7 +108,7 @@ impl Counters {
         Running(&self.running)
     }
 
-    pub(crate) fn requests(&self, kind: Kind) -> RequestStats {
+    pub(crate) fn requests(&self, kind: RequestKind) -> RequestStats {
         let counters = self.of(kind);
         let answered = counters.answered.load(Relaxed);
         let latency_us = counters.latency_us.load(Relaxed);
@@ -148,11 +148,11 @@ impl Counters {
         self.departed.load(Relaxed)
     }
 
-    fn of(&self, kind: Kind) -> &RequestCounters {
+    fn of(&self, kind: RequestKind) -> &RequestCounters {
         match kind {
-            Kind::Ad(level) => &self.levels[level.index()],
-            Kind::Click => &self.clicks,
-            Kind::Admin => &self.admin,
+            RequestKind::Ad(level) => &self.levels[level.index()],
+            RequestKind::Click => &self.clicks,
+            RequestKind::Admin => &self.admin,
         }
     }
 }

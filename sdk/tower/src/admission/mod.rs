@@ -5,7 +5,8 @@
 //! their own behind one (a connection pool, a model on a GPU). [`bywash_engine::Engine`] makes
 //! every decision: which request gets the next slot, which request is evicted from a full queue,
 //! when the queue becomes LIFO, and what `Retry-After` says. The module is only a driver of the
-//! engine, like the gateway's (`crates/gateway/src/driver/mod.rs`), for one process and tokio's time.
+//! engine, like the gateway's (`crates/gateway/src/driver/mod.rs`), for one process and tokio's
+//! time.
 //!
 //! **Classes.** The application names the class of each request, and the name is trusted. A request
 //! of a [`Tier::Transaction`] class has the standing of a transaction whose session has walked
@@ -43,7 +44,7 @@ use bywash_engine::{
     Action, Class, ClassId, ClassSet, End, Engine, Event, Options, Reason, Request, RequestId,
     SessionKey, Tier,
 };
-use bywash_units::{Span, Time, Utility};
+use bywash_units::{Time, TimeSpan, Utility};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -141,7 +142,7 @@ impl AdmissionSettings {
         let scheduler = scheduler.map_err(AdmissionError::Parameters)?.scheduler(&self.classes);
         let options = Options {
             limit: LimitSettings::from(self.limit),
-            max_wait: self.max_wait.map(Span::from),
+            max_wait: self.max_wait.map(TimeSpan::from),
             ..Options::default()
         };
         let engine = Engine::new(self.classes.clone(), scheduler, options);
@@ -172,7 +173,7 @@ enum Seat {
     Free,
     Waiting(Option<Waker>),
     Granted,
-    Refused(Reason, Span),
+    Refused(Reason, TimeSpan),
 }
 
 /// Counts of an [`Admission`].
@@ -260,7 +261,7 @@ type Wakers = Vec<Waker>;
 
 impl Driver {
     fn now(&self) -> Time {
-        Time::ZERO + Span::from(self.started.elapsed())
+        Time::ZERO + TimeSpan::from(self.started.elapsed())
     }
 
     fn with<R>(&self, act: impl FnOnce(&mut Core, Time, &mut Wakers) -> R) -> R {

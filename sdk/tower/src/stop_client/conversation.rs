@@ -48,8 +48,8 @@ pub(crate) enum Silence {
     Unanswered,
 }
 
-/// Starts a conversation. `stopped` is called for each answer to a stop, with whether the daemon has
-/// agreed, because no caller waits for it.
+/// Starts a conversation. `stopped` is called for each answer to a stop, with whether the daemon
+/// has agreed, because no caller waits for it.
 pub(super) fn converse(
     stream: UnixStream,
     stopped: impl Fn(bool) + Send + Sync + 'static,

@@ -20,14 +20,14 @@ type Reply = dyn Fn(&[&str]) -> Vec<&'static str> + Send + Sync;
 
 /// A fake daemon that answers each line as the test says: with nothing, one line or several, with
 /// the number of the line in place of `N`.
-pub(crate) struct Desk {
+pub(crate) struct FakeDaemon {
     folder: TempDir,
     /// The lines without their numbers.
     heard: Arc<Mutex<Vec<String>>>,
     _serves: JoinSet<()>,
 }
 
-impl Desk {
+impl FakeDaemon {
     pub(crate) fn new(
         reply: impl Fn(&[&str]) -> Vec<&'static str> + Send + Sync + 'static,
     ) -> Self {
@@ -135,24 +135,23 @@ async fn without_a_daemon_a_connection_is_dropped_as_it_would_be_without_us() {
 
 #[tokio::test]
 async fn what_is_dropped_unreleased_is_released_and_closed() {
-    let (desk, search) = (Desk::new(|_| vec!["N OK"]), Search::new());
-    let (leased, end) = lease(&desk.stop_client(), &named(&search, "r1"), 7).await;
+    let (daemon, search) = (FakeDaemon::new(|_| vec!["N OK"]), Search::new());
+    let (leased, end) = lease(&daemon.stop_client(), &named(&search, "r1"), 7).await;
     drop(leased);
     assert_eq!(end.comes().await, "closed");
-    assert_eq!(desk.heard(), ["LEASE r1 shop 7", "RELEASE r1 shop 7"]);
+    assert_eq!(daemon.heard(), ["LEASE r1 shop 7", "RELEASE r1 shop 7"]);
 }
 
 #[tokio::test]
 async fn who_stops_waiting_for_an_answer_has_the_connection_closed() {
-    let desk =
-        Desk::new(
-            |words| if words[0] == "LEASE" && words[1] != "late" { vec!["N OK"] } else { vec![] },
-        );
-    let (search, stop_client) = (Search::new(), desk.stop_client());
+    let daemon = FakeDaemon::new(|words| {
+        if words[0] == "LEASE" && words[1] != "late" { vec!["N OK"] } else { vec![] }
+    });
+    let (search, stop_client) = (Search::new(), daemon.stop_client());
     let token = named(&search, "r1");
     let (leased, end) = lease(&stop_client, &token, 7).await;
     let releases = tokio::spawn(leased.unwrap().release());
-    desk.hears(2).await;
+    daemon.hears(2).await;
     releases.abort();
     assert_eq!(end.comes().await, "closed");
     // The conversation is still the same: other requests have not lost their answers.
@@ -163,21 +162,21 @@ async fn who_stops_waiting_for_an_answer_has_the_connection_closed() {
         let close = |connection: Connection| *connection.0.lock().unwrap() = "closed";
         asks.lease(&late, &shop, 8, own, close).await.map(|_| ())
     });
-    desk.hears(3).await;
+    daemon.hears(3).await;
     asking.abort();
     assert_eq!(end.comes().await, "closed");
-    assert_eq!(desk.hears(4).await[2..], ["LEASE late shop 8", "RELEASE late shop 8"]);
+    assert_eq!(daemon.hears(4).await[2..], ["LEASE late shop 8", "RELEASE late shop 8"]);
 }
 
 #[tokio::test]
 async fn a_lease_of_ones_own_is_told() {
-    let desk = Desk::new(|words| match words[0] {
+    let daemon = FakeDaemon::new(|words| match words[0] {
         "LEASE" => vec!["N OK", "0 STOPPED r1 client_left 1"],
         _ => vec!["N OK"],
     });
-    let (search, stop_client) = (Search::new(), desk.stop_client());
+    let (search, stop_client) = (Search::new(), daemon.stop_client());
     let mut own = stop_client.own(&named(&search, "r1")).await.unwrap();
     assert_eq!(own.stopped().await.reason, Reason::ClientLeft);
     drop(own);
-    assert_eq!(desk.hears(2).await, ["LEASE r1 self 1", "RELEASE r1 self 1"]);
+    assert_eq!(daemon.hears(2).await, ["LEASE r1 self 1", "RELEASE r1 self 1"]);
 }

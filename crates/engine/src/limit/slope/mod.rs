@@ -19,7 +19,8 @@
 //!   b is what was thought to be a queue. This costs no throughput.
 //! - **probe downwards** to three quarters of the knee (to half of the limit, while b is in doubt;
 //!   to an eighth of the initial limit): the latency there is b. If throughput does not fall, the
-//!   knee lies lower, and the next probe follows immediately. The gateway's queue absorbs the probe.
+//!   knee lies lower, and the next probe follows immediately. The gateway's queue absorbs the
+//!   probe.
 //!
 //! A time-out is a slot that did nothing: half of the fraction of a window that timed out is taken
 //! off the limit.
@@ -30,7 +31,7 @@ mod bases;
 mod schedule;
 mod window;
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use self::bases::Bases;
 use self::schedule::{Direction, Probe, Schedule};
@@ -76,15 +77,15 @@ const DEPTH_AT_FIRST: f64 = 0.125;
 /// The maximum duration of a probe, in latencies.
 const LATENCIES: u64 = 60;
 /// The shortest duration of a probe once the limit has taken effect.
-const HOLDS_LEAST: Span = Span::from_millis(200);
+const HOLDS_LEAST: TimeSpan = TimeSpan::from_millis(200);
 /// The longest duration of a probe downwards.
-const HOLDS_MOST_DOWN: Span = Span::from_secs(10);
+const HOLDS_MOST_DOWN: TimeSpan = TimeSpan::from_secs(10);
 /// The longest duration of a probe upwards, where no request waits for its end.
-const HOLDS_MOST_UP: Span = Span::from_secs(30);
+const HOLDS_MOST_UP: TimeSpan = TimeSpan::from_secs(30);
 /// The height of a probe above the limit, as a fraction of it.
 const HEIGHT: f64 = 0.25;
 /// The longest time to wait until answers belong to the new limit.
-const TAKES_HOLD: Span = Span::from_secs(10);
+const TAKES_HOLD: TimeSpan = TimeSpan::from_secs(10);
 /// The slope of throughput in the limit above which the limit lies below the knee: halfway between
 /// one, which is the slope below the knee, and zero, the slope above it.
 const RISES: f64 = 0.5;
@@ -104,7 +105,7 @@ pub struct Slope {
     /// The factor on log₁₀ L by which the limit would rise.
     stride: f64,
     /// The mean latency of the last window.
-    latency: Span,
+    latency: TimeSpan,
     probe: Option<Probe>,
     schedule: Schedule,
     /// Whether the window in which the slots were filled is over, so that the next one shows the
@@ -140,7 +141,7 @@ impl Slope {
             knee: None,
             trial: None,
             stride: 1.0,
-            latency: Span::ZERO,
+            latency: TimeSpan::ZERO,
             probe: None,
             schedule: Schedule::new(settings.span("probe")),
             is_steady: false,
@@ -151,7 +152,7 @@ impl Slope {
         let seen = self.window.seen(now);
         let slots = self.slots();
         if seen.requests > 0 {
-            self.latency = Span::from_secs_f64(seen.latency);
+            self.latency = TimeSpan::from_secs_f64(seen.latency);
         }
         let was_filling = seen.load < FILLED * f64::from(slots);
         if !self.bases.is_known() && self.is_telling(seen) && was_filling && !self.is_steady {
@@ -295,7 +296,7 @@ impl Slope {
         };
         let slots = whole(self.range.clamp(to));
         if slots == self.slots() {
-            self.probed_nothing(now, direction, Span::ZERO);
+            self.probed_nothing(now, direction, TimeSpan::ZERO);
             return;
         }
         let most = match direction {
@@ -329,7 +330,7 @@ impl Slope {
         }
     }
 
-    fn probed_nothing(&mut self, now: Time, direction: Direction, cost: Span) {
+    fn probed_nothing(&mut self, now: Time, direction: Direction, cost: TimeSpan) {
         match direction {
             Direction::Up => self.schedule.went_up(now),
             Direction::Down => self.schedule.went_down(now, cost),
@@ -418,8 +419,8 @@ impl Limit for Slope {
         self.window.runs(now, load.running.saturating_sub(1));
         self.window.ended(now, load, ended, &self.bases);
         let (least, precise) = match self.probe.map(|probe| probe.direction) {
-            None if self.on_trial().is_some() => (Span::ZERO, PRECISE_TRIAL),
-            None => (Span::ZERO, PRECISE_LOOK),
+            None if self.on_trial().is_some() => (TimeSpan::ZERO, PRECISE_TRIAL),
+            None => (TimeSpan::ZERO, PRECISE_LOOK),
             Some(Direction::Down) => (HOLDS_LEAST, PRECISE_DOWN),
             Some(Direction::Up) => (HOLDS_LEAST, PRECISE_UP),
         };

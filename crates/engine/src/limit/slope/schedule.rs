@@ -4,7 +4,7 @@
 //! one every pause. A probe downwards costs throughput. So there is one every third pause, and they
 //! take a fifteenth of the time at most; but while the base is in doubt, one follows immediately.
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 /// A limit that holds for a short time.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +26,7 @@ pub(super) enum Direction {
 /// The schedule of the next probes.
 #[derive(Debug)]
 pub(super) struct Schedule {
-    pause: Span,
+    pause: TimeSpan,
     /// The number of pauses until the next probe downwards.
     pauses: u64,
     up: Time,
@@ -44,7 +44,7 @@ const SHARE: u64 = 15;
 
 impl Schedule {
     /// Creates a schedule; at first the base is in doubt.
-    pub(super) const fn new(pause: Span) -> Self {
+    pub(super) const fn new(pause: TimeSpan) -> Self {
         Self { pause, pauses: 1, up: Time::ZERO, down: Time::ZERO, is_sure: false, is_new: true }
     }
 
@@ -85,7 +85,7 @@ impl Schedule {
     }
 
     /// Notes that a probe downwards was made, which took `cost` and confirmed the base.
-    pub(super) fn went_down(&mut self, now: Time, cost: Span) {
+    pub(super) fn went_down(&mut self, now: Time, cost: TimeSpan) {
         self.down = now + (self.pause * self.pauses).max(cost * SHARE);
         self.pauses = (self.pauses + 1).min(MOST);
         self.up = now + self.pause;

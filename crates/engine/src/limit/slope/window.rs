@@ -15,7 +15,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use super::bases::{Bases, OfClass};
 use crate::limit::{Completion, Ended, Load};
@@ -30,7 +30,7 @@ const SPREAD: f64 = 0.3;
 /// A window of imprecise answers lasts at least this many latencies.
 const LONG_LATENCIES: f64 = 60.0;
 /// A window of imprecise answers also lasts at least this long.
-const LONG: Span = Span::from_secs(3);
+const LONG: TimeSpan = TimeSpan::from_secs(3);
 /// The share of answers that must find a request waiting in a window that is full.
 const FULL: f64 = 0.9;
 
@@ -160,13 +160,13 @@ impl Window {
     }
 
     /// Returns for how long the window has counted.
-    fn length(&self, now: Time) -> Span {
+    fn length(&self, now: Time) -> TimeSpan {
         now.since(self.counts_from)
     }
 
     /// Returns whether the window is over: its mean is as `precise` as wanted (square of the
     /// relative error), or it has lasted long. `least` is its minimum length.
-    pub(super) fn is_over(&self, now: Time, least: Span, precise: f64) -> bool {
+    pub(super) fn is_over(&self, now: Time, least: TimeSpan, precise: f64) -> bool {
         let requests = self.requests();
         if requests < LEAST || self.length(now) < least.max(self.latency_times(4.0)) {
             return false;
@@ -184,8 +184,8 @@ impl Window {
         self.sums.all / f64::from(self.measured().max(1))
     }
 
-    fn latency_times(&self, times: f64) -> Span {
-        Span::from_secs_f64(self.latency() * times)
+    fn latency_times(&self, times: f64) -> TimeSpan {
+        TimeSpan::from_secs_f64(self.latency() * times)
     }
 
     fn inflation(&self) -> f64 {

@@ -29,7 +29,7 @@ use crate::connections::Phase;
 use crate::io::body::{Body, BodyError, Incoming as ClientBody, Piece, decode};
 use crate::io::stream::Stream;
 use crate::io::wire::Wire;
-use crate::process::memory::{Held, REQUEST};
+use crate::process::memory::{MemoryReservation, REQUEST};
 use crate::request::ClientConnection;
 use crate::request::reply::Reply;
 use crate::upstream::PinnedLink;
@@ -49,7 +49,7 @@ pub(crate) struct Conn {
     /// The upstream connection that is pinned to this connection.
     pin: PinnedLink,
     /// The memory charged for the present request.
-    request: RefCell<Held>,
+    request: RefCell<MemoryReservation>,
     limits: Limits,
 }
 
@@ -99,7 +99,7 @@ const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 const AHEAD: usize = 4096;
 
 impl Conn {
-    fn new(stream: Stream, input: BytesMut, limits: Limits, held: Held) -> Rc<Self> {
+    fn new(stream: Stream, input: BytesMut, limits: Limits, held: MemoryReservation) -> Rc<Self> {
         let decoder = Decoder::new(Framing::None, &limits);
         let request = RefCell::new(held.memory().hold(0));
         let incoming =
@@ -285,7 +285,7 @@ pub(crate) async fn serve(
     input: BytesMut,
     limits: Limits,
     handler: &impl Handler,
-    held: Held,
+    held: MemoryReservation,
 ) -> Ended {
     let conn = Conn::new(stream, input, limits, held);
     let mut is_first = true;

@@ -34,7 +34,7 @@ use crate::connections::Phase;
 use crate::io::body::{Body, BodyError, Incoming as ClientBody, Piece};
 use crate::io::stream::Stream;
 use crate::process::memory;
-use crate::process::memory::Held;
+use crate::process::memory::MemoryReservation;
 use crate::request::ClientConnection;
 use crate::telemetry::metrics::Flood;
 use crate::upstream::PinnedLink;
@@ -85,7 +85,7 @@ pub(crate) struct Incoming {
     fills: usize,
     /// The memory charged for the window: `fills` bytes while the body is not being read, and none
     /// while everything that has arrived was taken.
-    window: Held,
+    window: MemoryReservation,
 }
 
 /// The way back to the client for interim responses.
@@ -310,7 +310,7 @@ struct Link {
 /// The library does not report this number. So the bytes that a finished exchange has handed over
 /// are added, and DATA sent on any stream is subtracted, because the library sends from all streams
 /// in turn.
-struct Unsent(RefCell<Held>);
+struct Unsent(RefCell<MemoryReservation>);
 
 impl Unsent {
     fn add(&self, bytes: usize) {

@@ -13,7 +13,7 @@ use super::{Outgoing, SEND_BUFFER, Unsent};
 use crate::client::minimum_rate::MinimumRate;
 use crate::client::{Handler, Plane};
 use crate::io::body::Piece;
-use crate::process::memory::Held;
+use crate::process::memory::MemoryReservation;
 use crate::request::reply::{Answer, Reply};
 
 /// The number of bytes of a response that are gathered while it waits for the client's window.
@@ -59,7 +59,7 @@ async fn stream_body(
     stream: &mut SendStream<Bytes>,
     mut body: Answer,
     handler: &Plane,
-    held: &mut Held,
+    held: &mut MemoryReservation,
 ) -> Result<(), Broken> {
     let mut minimum_rate = MinimumRate::new(handler.body_rate());
     let mut gathered = Gathered::default();

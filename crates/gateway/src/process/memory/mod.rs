@@ -1,9 +1,9 @@
 //! The budget for all memory that clients can make the gateway hold, and the measures near it.
 //!
-//! Every buffer that a client can fill is counted in one number: a [`Held`] counts one holder's
-//! bytes and gives them back when it is dropped. Buffers are counted when their capacity changes.
-//! The HTTP/2 and TLS libraries do not report the size of their state. It is counted by the
-//! constants below, which `survival memory` measures.
+//! Every buffer that a client can fill is counted in one number: a [`MemoryReservation`] counts one
+//! holder's bytes and gives them back when it is dropped. Buffers are counted when their capacity
+//! changes. The HTTP/2 and TLS libraries do not report the size of their state. It is counted by
+//! the constants below, which `survival memory` measures.
 //!
 //! Near the budget an overload manager acts in three levels, as Envoy's does. First it shrinks the
 //! buffers that each client may fill. Then it gives clients less time for their next request. At
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 use bywash_config::{Config, Scheme};
 use bywash_terminal::stderr;
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 /// One open connection without a request: its task and its entry among the watched ones. The
 /// kernel's structures for it are included, as they are charged to the control group as well.
@@ -36,11 +36,11 @@ const LITTLE_AHEAD: usize = 16 * KIB;
 /// The bytes of a client's data that the kernel may hold, near the budget.
 const LITTLE_SOCKET: usize = 32 * KIB;
 /// The time for the head of a request, and for the next request, from [`Level::Close`] on.
-const LITTLE_TIME: Span = Span::from_secs(3);
+const LITTLE_TIME: TimeSpan = TimeSpan::from_secs(3);
 
 /// The time after which a client whose body was refused may retry. Meanwhile timeouts free the
 /// memory of others.
-pub(crate) const RETRY_AFTER: Span = Span::from_secs(10);
+pub(crate) const RETRY_AFTER: TimeSpan = TimeSpan::from_secs(10);
 
 /// The percentage of the budget by which use must fall below a level's mark before the level ends.
 const BACK: usize = 5;
@@ -136,8 +136,8 @@ impl Memory {
     }
 
     /// Counts `bytes` for as long as the returned value lives.
-    pub(crate) fn hold(self: &Arc<Self>, bytes: usize) -> Held {
-        let mut held = Held { memory: Arc::clone(self), bytes: 0 };
+    pub(crate) fn hold(self: &Arc<Self>, bytes: usize) -> MemoryReservation {
+        let mut held = MemoryReservation { memory: Arc::clone(self), bytes: 0 };
         held.set(bytes);
         held
     }
@@ -164,7 +164,8 @@ impl Memory {
         self.sub(bytes);
     }
 
-    /// The bytes of all bodies that are read ahead.
+    /// Returns the number of bytes, over all requests, of bodies that were read ahead and not sent
+    /// yet.
     pub(crate) fn read_ahead_by_all(&self) -> usize {
         self.read_ahead.load(Ordering::Relaxed)
     }
@@ -263,19 +264,19 @@ impl Memory {
     }
 
     /// Returns how long a client may take, if the file allows `calm`.
-    pub(crate) fn time(&self, calm: Span) -> Span {
+    pub(crate) fn time(&self, calm: TimeSpan) -> TimeSpan {
         if self.closes() { calm.min(LITTLE_TIME) } else { calm }
     }
 }
 
 /// The bytes of one holder, counted until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct MemoryReservation {
     memory: Arc<Memory>,
     bytes: usize,
 }
 
-impl Held {
+impl MemoryReservation {
     /// Sets the number of bytes that the holder has now.
     pub(crate) fn set(&mut self, bytes: usize) {
         let before = std::mem::replace(&mut self.bytes, bytes);
@@ -295,7 +296,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for MemoryReservation {
     fn drop(&mut self) {
         self.set(0);
     }

@@ -28,10 +28,10 @@ fn each_level_does_what_it_says_and_what_comes_before_it() {
     let mut held = memory.hold(0);
     let mut does = |bytes| {
         held.set(bytes);
-        let span = memory.time(Span::from_secs(75));
+        let span = memory.time(TimeSpan::from_secs(75));
         let shrinks = memory.read_ahead(1 << 20) < 1 << 20 && memory.socket_buffer().is_some();
         let refuses = memory.replaces_connections() && memory.refuses_body(None);
-        (shrinks, memory.closes() && span < Span::from_secs(75), refuses)
+        (shrinks, memory.closes() && span < TimeSpan::from_secs(75), refuses)
     };
     assert_eq!(does(0), (false, false, false));
     assert_eq!(does(600), (true, false, false));
@@ -45,7 +45,7 @@ fn each_level_does_what_it_says_and_what_comes_before_it() {
 fn nothing_is_shortened_that_is_short() {
     let memory = Arc::new(Memory::new(1000));
     let _held = memory.hold(1000);
-    assert_eq!(memory.time(Span::from_millis(100)), Span::from_millis(100));
+    assert_eq!(memory.time(TimeSpan::from_millis(100)), TimeSpan::from_millis(100));
     assert_eq!(memory.read_ahead(0), 0);
 }
 

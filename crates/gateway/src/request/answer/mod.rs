@@ -14,7 +14,7 @@ use std::rc::Rc;
 
 use bywash_engine::{Outcome, SessionKey};
 use bywash_message::{Fields, Framing, Name, Response};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use http::StatusCode;
 
 use super::ClientConnection;
@@ -183,7 +183,7 @@ impl Streaming {
         &self,
         file: FileKey,
         response: &Response,
-        began: Span,
+        began: TimeSpan,
     ) -> Option<(FileKey, Shows)> {
         let (status, fields) = (response.status, &response.fields);
         let length = match response.framing {

@@ -15,7 +15,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use bywash_message::{Fields, Framing, Name, ParseError, Request, Response};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use http::{StatusCode, Version};
 
 use self::sender::{Connected, Sender};
@@ -104,7 +104,7 @@ pub(super) async fn forward(
         deadline.progressed();
         let now = worker.shared.driver.now();
         load.is_sent(now, reused);
-        let begins = stopped_at.map_or(Span::MAX, |at| at.since(now)).min(timeouts.response);
+        let begins = stopped_at.map_or(TimeSpan::MAX, |at| at.since(now)).min(timeouts.response);
         deadlines.write(&mut request.fields, sender.waited(now), begins, deadline.left());
         if let Some((levels, level)) = level {
             levels.set_field(&mut request.fields, level);

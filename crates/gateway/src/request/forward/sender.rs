@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use bywash_config::Timeouts;
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use super::super::deadline::Deadline;
 use crate::context::Worker;
@@ -49,7 +49,7 @@ impl<'a> Sender<'a> {
     }
 
     /// Returns how long ago the request arrived.
-    pub(super) fn waited(&self, now: Time) -> Span {
+    pub(super) fn waited(&self, now: Time) -> TimeSpan {
         self.record.waited(now)
     }
 
@@ -72,7 +72,7 @@ impl<'a> Sender<'a> {
                 return Ok(Connected { link, load, reused: true });
             }
             let limit = deadline.left().min(self.timeouts.connect);
-            if limit == Span::ZERO {
+            if limit == TimeSpan::ZERO {
                 return Err(UpstreamError::TotalTimeout);
             }
             // Boxed, because the future is large and seldom needed, and must not enlarge the
@@ -144,7 +144,7 @@ struct Connecting<'a> {
 impl<'a> Connecting<'a> {
     /// The time after which the kernel repeats a SYN (RFC 6298 §2.1). An attempt that takes as long
     /// has lost a packet, or TLS takes longer than it should.
-    const LATE: Span = Span::from_secs(1);
+    const LATE: TimeSpan = TimeSpan::from_secs(1);
 
     fn new(driver: &'a Driver, load: Load) -> Self {
         Self { driver, since: driver.now(), load: Some(load) }

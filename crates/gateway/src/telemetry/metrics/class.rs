@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use bywash_config::{ClassConfig, Mode};
 use bywash_engine::{Class, Outcome, Reason, Standing};
 use bywash_history::{ClassCounts, Shadowed};
-use bywash_units::{Span, Utility};
+use bywash_units::{TimeSpan, Utility};
 use http::StatusCode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -71,7 +71,7 @@ impl Decisions {
 
 impl ClassMetrics {
     /// Counts a request that has ended; `service` is `None` if it never ran.
-    pub(crate) fn ended(&self, outcome: Outcome, wait: Span, service: Option<Span>) {
+    pub(crate) fn ended(&self, outcome: Outcome, wait: TimeSpan, service: Option<TimeSpan>) {
         self.outcomes[outcome as usize].inc();
         self.wait.observe(wait.as_secs_f64());
         if let Some(service) = service {
@@ -87,7 +87,7 @@ impl ClassMetrics {
     }
 
     /// Counts the time for which the application worked on after the client had left.
-    pub(crate) fn worked_for_nobody(&self, time: Span) {
+    pub(crate) fn worked_for_nobody(&self, time: TimeSpan) {
         self.wasted.inc_by(time.as_secs_f64());
     }
 
@@ -125,7 +125,7 @@ impl ClassMetrics {
         &self,
         name: &Arc<str>,
         waiting: u32,
-        may_run: Option<Span>,
+        may_run: Option<TimeSpan>,
     ) -> ClassCounts {
         let milliseconds = |amount: &Amount| (amount.get() * 1e3) as u64;
         ClassCounts {

@@ -8,7 +8,7 @@ use std::fmt::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::{MetricType, TypedMetric};
 
@@ -28,7 +28,7 @@ struct Counts {
 }
 
 impl Durations {
-    pub(crate) fn observe(&self, span: Span) {
+    pub(crate) fn observe(&self, span: TimeSpan) {
         let seconds = span.as_secs_f64();
         // A bound belongs to its bucket, as in Prometheus.
         let place = BUCKETS.iter().position(|bound| seconds <= *bound).unwrap_or(BUCKETS.len());
@@ -77,7 +77,7 @@ mod tests {
     fn it_reads_as_that_of_the_library() {
         let (ours, theirs) = (Durations::default(), Histogram::new(BUCKETS));
         for micros in [0, 999, 1000, 1001, 500_000, 30_000_000, 30_000_001, 86_400_000_000] {
-            ours.observe(Span::from_micros(micros));
+            ours.observe(TimeSpan::from_micros(micros));
             theirs.observe(micros as f64 / 1e6);
         }
         let sum = |text: &str| {

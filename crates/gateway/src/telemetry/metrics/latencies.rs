@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use bywash_history::{BUCKETS, Latencies, bucket};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 /// The counts by bucket. They may wrap: readers use differences only.
 pub(crate) struct LiveLatencies(Box<[AtomicU32; BUCKETS]>);
@@ -15,7 +15,7 @@ impl Default for LiveLatencies {
 }
 
 impl LiveLatencies {
-    pub(crate) fn count(&self, took: Span) {
+    pub(crate) fn count(&self, took: TimeSpan) {
         self.0[bucket(took)].fetch_add(1, Ordering::Relaxed);
     }
 

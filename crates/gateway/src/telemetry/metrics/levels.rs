@@ -1,7 +1,7 @@
 //! Metrics by service level. Without `[levels]` no level is a label, so there are no samples.
 
 use bywash_engine::Outcome;
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -80,7 +80,7 @@ impl LevelMetrics {
     }
 
     /// Counts a request that has ended, with its response time; `ran` says whether it was started.
-    pub(crate) fn ended(&self, outcome: Outcome, ran: bool, response: Span) {
+    pub(crate) fn ended(&self, outcome: Outcome, ran: bool, response: TimeSpan) {
         if ran { &self.running } else { &self.waiting }.dec();
         self.outcomes[outcome as usize].inc();
         if matches!(outcome, Outcome::Served | Outcome::Late) {

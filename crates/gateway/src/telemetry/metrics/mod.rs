@@ -297,7 +297,8 @@ impl Metrics {
     }
 }
 
-/// Registers one counter for each value of the metric's label, in the order of the table.
+/// Registers one counter for each value of the metric's label. Returns the counters in the order of
+/// [`Metric::words`].
 fn labelled(registry: &mut Registry, metric: &Metric) -> Vec<Counter> {
     let family = Family::<Labels, Counter>::default();
     metric.register(registry, family.clone());

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bywash_config::Server;
-use bywash_units::{Share, Time};
+use bywash_units::{Ratio, Time};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -47,7 +47,7 @@ pub(crate) enum ServerState {
     Up,
     /// The server is back, with this weight.
     SlowStart {
-        share: Share,
+        share: Ratio,
     },
     /// The server gets one request at a time until one succeeds.
     Probation,

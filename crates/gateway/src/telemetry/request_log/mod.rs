@@ -9,11 +9,11 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::{Arc, PoisonError};
 
-use bywash_api::{Life, Request};
+use bywash_api::{Request, RequestLifecycle};
 use bywash_config::Mode;
 use bywash_engine::RuleId;
 use bywash_engine::{ClassId, Outcome, Reason, SessionKey, Standing};
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 use http::StatusCode;
 use tokio::sync::mpsc;
 
@@ -57,8 +57,8 @@ pub(crate) struct Decided {
     pub(crate) mode: Mode,
     pub(crate) verdict: Verdict,
     pub(crate) outcome: Outcome,
-    pub(crate) waited: Span,
-    pub(crate) service: Span,
+    pub(crate) waited: TimeSpan,
+    pub(crate) service: TimeSpan,
     pub(crate) server: Option<usize>,
     /// The rule that the request fell under, if it was an elephant.
     pub(crate) rule: Option<RuleId>,
@@ -124,12 +124,12 @@ impl Entry {
         }
     }
 
-    fn life(&self, decided: &Decided) -> Life {
+    fn life(&self, decided: &Decided) -> RequestLifecycle {
         let cut = self.message.len() > KEPT_MESSAGE;
         let kept = self.message.get(..KEPT_MESSAGE).unwrap_or(&self.message);
         let (method, target) = kept.split_once(' ').unwrap_or((kept, ""));
         let (decision, reason) = decided.verdict.words();
-        Life {
+        RequestLifecycle {
             request: format!("{:016x}", self.name),
             method: method.to_owned(),
             target: target.to_owned(),
@@ -159,11 +159,11 @@ pub(crate) enum Verdict {
     /// No decision: the request was not submitted to the engine, or it ended before.
     None,
     /// A slot, after this wait.
-    Run(Reason, Span),
+    Run(Reason, TimeSpan),
     /// A refusal, after this wait.
-    Shed(Reason, Span),
+    Shed(Reason, TimeSpan),
     /// A slot and then a stop, at this time after the request's arrival.
-    Stop(Reason, Span),
+    Stop(Reason, TimeSpan),
     /// The request was only observed, and would still have waited when its answer was complete.
     StillWaiting,
 }

@@ -26,7 +26,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::SystemTime;
 
 use bywash_message::{Fields, Name};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 #[cfg(feature = "traces")]
 pub(crate) use export::Tracer;
@@ -106,7 +106,7 @@ pub(crate) struct Ended {
     span: u64,
     parent: Option<u64>,
     begun: SystemTime,
-    taken: Span,
+    taken: TimeSpan,
     entry: Arc<Entry>,
 }
 
@@ -132,7 +132,7 @@ impl Trace {
     }
 
     /// Ends the span, this long after it began.
-    pub(crate) fn ends(self, taken: Span, entry: &Arc<Entry>) {
+    pub(crate) fn ends(self, taken: TimeSpan, entry: &Arc<Entry>) {
         if self.is_sampled {
             let Self { tracer, trace, span, parent, begun, .. } = self;
             tracer.export(Ended { trace, span, parent, begun, taken, entry: Arc::clone(entry) });

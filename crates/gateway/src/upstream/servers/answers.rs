@@ -13,7 +13,7 @@
 //! until it stands out. In number that is Little's law, as an exponential decay with the mean time
 //! of successes.
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 /// The number of recent responses below which no fraction is computed.
 const LEAST: f64 = 20.0;
@@ -28,7 +28,7 @@ const KEPT: f64 = 0.95;
 const TIMES: f64 = 5.0;
 
 /// The longest time of a success that the mean takes into account, because streams last.
-const LONGEST: Span = Span::from_secs(10);
+const LONGEST: TimeSpan = TimeSpan::from_secs(10);
 
 /// The recent responses of one server.
 #[derive(Clone, Copy, Debug, Default)]
@@ -57,7 +57,7 @@ pub(super) enum Compared {
 pub(super) struct ServiceTime(f64);
 
 impl ServiceTime {
-    pub(super) fn learn(&mut self, took: Span) {
+    pub(super) fn learn(&mut self, took: TimeSpan) {
         let took = took.min(LONGEST).as_secs_f64();
         self.0 = if self.0 == 0.0 { took } else { self.0 + (took - self.0) / 32.0 };
     }
@@ -70,7 +70,7 @@ impl Answers {
     }
 
     /// Records an error that came `took` after its request was sent.
-    pub(super) fn bad(&mut self, now: Time, took: Span, service_time: ServiceTime) {
+    pub(super) fn bad(&mut self, now: Time, took: TimeSpan, service_time: ServiceTime) {
         self.add(now, 1.0);
         let rest =
             if service_time.0 > 0.0 { 1.0 - took.as_secs_f64() / service_time.0 } else { 0.0 };

@@ -67,7 +67,7 @@ mod server;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use self::answers::{Compared, ServiceTime, compare};
 use self::server::{Outcome, Rank, Server, Stay};
@@ -87,12 +87,12 @@ pub(crate) struct Options {
     /// Consecutive failed requests that eject a server.
     pub(crate) eject_after: u32,
     /// The duration of the first ejection.
-    pub(crate) eject_for: Span,
+    pub(crate) eject_for: TimeSpan,
     /// The fraction of errors among recent responses from which on a server is ejected, if the
     /// others have far fewer. Zero disables this.
     pub(crate) eject_share: f64,
     /// The time in which the weight rises from 0.1 to 1.
-    pub(crate) slow_start: Span,
+    pub(crate) slow_start: TimeSpan,
 }
 
 /// The way in which a request failed at a server.
@@ -121,7 +121,7 @@ impl Servers {
     /// start of the process no other server could take over their requests.
     pub(crate) fn new(count: usize, options: Options, now: Time) -> Self {
         debug_assert!(count <= MOST, "the configuration takes no more than {MOST} servers");
-        Self::of((0..count).map(|_| (Server::new(now, Span::ZERO), Arc::default())), options)
+        Self::of((0..count).map(|_| (Server::new(now, TimeSpan::ZERO), Arc::default())), options)
     }
 
     /// Returns the servers after a reload. `kept` gives for each new server the index it had
@@ -227,7 +227,7 @@ impl Load {
     }
 
     /// Records that the head of the response has arrived.
-    pub(crate) fn head_came(&self, now: Time) -> Span {
+    pub(crate) fn head_came(&self, now: Time) -> TimeSpan {
         let began = now.since(self.sent);
         self.shows_life(now);
         self.traffic().to_head.observe(began);

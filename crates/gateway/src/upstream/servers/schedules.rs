@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::thread;
 
@@ -13,13 +13,13 @@ const OPTIONS: Options = Options {
     rise: 1,
     fall: 1,
     eject_after: 2,
-    eject_for: Span::from_secs(1),
+    eject_for: TimeSpan::from_secs(1),
     eject_share: 0.5,
-    slow_start: Span::from_secs(1),
+    slow_start: TimeSpan::from_secs(1),
 };
 
 fn at(seconds: u64) -> Time {
-    Time::ZERO + Span::from_secs(seconds)
+    Time::ZERO + TimeSpan::from_secs(seconds)
 }
 
 /// Ends a load in a random way.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 use proptest::prelude::*;
 
 use super::{Failure, Load, Options, ServerState, ServerStatus, Servers};
@@ -11,9 +11,9 @@ const OPTIONS: Options = Options {
     rise: 2,
     fall: 2,
     eject_after: 2,
-    eject_for: Span::from_secs(10),
+    eject_for: TimeSpan::from_secs(10),
     eject_share: 0.5,
-    slow_start: Span::from_secs(10),
+    slow_start: TimeSpan::from_secs(10),
 };
 
 /// The possible events. Indices are taken modulo the number of items.
@@ -98,7 +98,7 @@ impl Play {
             }
             Step::Leave { load } => drop(self.remove(load)),
             Step::Probe { server, ok } => self.servers.probed(server % before.len(), now, ok),
-            Step::Pass { milliseconds } => self.now = now + Span::from_millis(milliseconds),
+            Step::Pass { milliseconds } => self.now = now + TimeSpan::from_millis(milliseconds),
             Step::Reload { added } => self.reload(before.len(), added),
         }
         self.counts_agree();

@@ -1,6 +1,6 @@
 //! The state of one server, and how requests and probes change it. See [`super`].
 
-use bywash_units::{Share, Span, Time};
+use bywash_units::{Ratio, Time, TimeSpan};
 
 use super::answers::{Answers, Compared, ServiceTime};
 use super::{Failure, Options, ServerState, ServerStatus};
@@ -79,7 +79,7 @@ pub(super) enum Outcome {
 }
 
 impl Server {
-    pub(super) fn new(now: Time, slow_start: Span) -> Self {
+    pub(super) fn new(now: Time, slow_start: TimeSpan) -> Self {
         Self {
             running: 0,
             last: 0,
@@ -259,7 +259,7 @@ impl Server {
     }
 
     /// Records an error that came `took` after its request was sent.
-    pub(super) fn answers_badly(&mut self, now: Time, took: Span, service_time: ServiceTime) {
+    pub(super) fn answers_badly(&mut self, now: Time, took: TimeSpan, service_time: ServiceTime) {
         self.errors += 1;
         self.answers.bad(now, took, service_time);
     }
@@ -343,7 +343,7 @@ impl Server {
     fn state(&self, options: &Options, now: Time) -> ServerState {
         match self.standing {
             Standing::In { warm, .. } if now < warm => {
-                ServerState::SlowStart { share: Share::new(self.weight(options, now)) }
+                ServerState::SlowStart { share: Ratio::new(self.weight(options, now)) }
             }
             Standing::In { .. } => ServerState::Up,
             Standing::Out { until } if now < until => ServerState::Ejected { until },

@@ -2,7 +2,7 @@
 //! fraction, or by conversions of `strftime(3)`. The supported conversions express a
 //! date, a time of day or a zone independently of the locale (and `%b` in English).
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use super::super::fields::digits;
 use super::super::{Flaw, date};
@@ -13,7 +13,7 @@ pub(super) enum Clock {
     /// Brackets: `[14/Nov/2023:22:13:20 +0000]`
     Common,
     /// The number of these units since 1970.
-    Since1970(Span),
+    Since1970(TimeSpan),
     /// The part below a second of a time in another field, with this number of digits.
     Fraction(usize),
     /// Conversions of `strftime(3)`.
@@ -37,8 +37,8 @@ pub(super) enum Part {
 /// A time as far as a field contains it: a whole time or a fraction, with its grain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ParsedTime {
-    Time(Span, Span),
-    Fraction(Span, Span),
+    Time(TimeSpan, TimeSpan),
+    Fraction(TimeSpan, TimeSpan),
 }
 
 const PART: &str = "time in the form that the format gives";
@@ -48,9 +48,9 @@ impl Clock {
     pub(super) fn of(format: &str) -> Result<Self, &'static str> {
         Ok(match format {
             "" => Self::Common,
-            "sec" => Self::Since1970(Span::from_secs(1)),
-            "msec" => Self::Since1970(Span::from_millis(1)),
-            "usec" => Self::Since1970(Span::from_micros(1)),
+            "sec" => Self::Since1970(TimeSpan::from_secs(1)),
+            "msec" => Self::Since1970(TimeSpan::from_millis(1)),
+            "usec" => Self::Since1970(TimeSpan::from_micros(1)),
             "msec_frac" => Self::Fraction(3),
             "usec_frac" => Self::Fraction(6),
             format => Self::Parts(parts(format)?),
@@ -76,7 +76,7 @@ impl Clock {
             Self::Common => {
                 let inside = text.strip_prefix('[').and_then(|text| text.split_once(']'));
                 let (inside, rest) = inside.ok_or(Flaw::Part("time in brackets"))?;
-                Ok((ParsedTime::Time(date::common(inside)?, Span::from_secs(1)), rest))
+                Ok((ParsedTime::Time(date::common(inside)?, TimeSpan::from_secs(1)), rest))
             }
             Self::Since1970(unit) => {
                 let (count, rest) = count(text)?;
@@ -93,7 +93,7 @@ impl Clock {
                     read.part(*part).ok_or(Flaw::Part(PART))?;
                 }
                 let time = read.time().ok_or(Flaw::Part(PART))??;
-                Ok((ParsedTime::Time(time, Span::from_secs(1)), read.rest))
+                Ok((ParsedTime::Time(time, TimeSpan::from_secs(1)), read.rest))
             }
         }
     }
@@ -199,9 +199,9 @@ impl Reading<'_> {
         date::number(self.take(length)?, length)
     }
 
-    fn time(&self) -> Option<Result<Span, Flaw>> {
+    fn time(&self) -> Option<Result<TimeSpan, Flaw>> {
         if let Some(seconds) = self.since_1970 {
-            return Some(Ok(Span::from_secs(seconds)));
+            return Some(Ok(TimeSpan::from_secs(seconds)));
         }
         let days = date::day(self.year, self.month, self.day)?;
         let is_one = self.hour < 24 && self.minute < 60 && self.second <= 60;
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn every_way_to_write_a_time_tells_the_same() {
-        let (at, second) = (Span::from_secs(1_700_000_000), Span::from_secs(1));
+        let (at, second) = (TimeSpan::from_secs(1_700_000_000), TimeSpan::from_secs(1));
         for (format, text) in [
             ("", "[14/Nov/2023:22:13:20 +0000]"),
             ("sec", "1700000000"),
@@ -235,9 +235,9 @@ mod tests {
             let parsed = read(format, &format!("{text} rest"));
             assert_eq!(parsed, Ok(ParsedTime::Time(at, second)), "{format}");
         }
-        let milli = Span::from_millis(1);
+        let milli = TimeSpan::from_millis(1);
         assert_eq!(read("msec", "1700000000000 rest"), Ok(ParsedTime::Time(at, milli)));
-        let fraction = ParsedTime::Fraction(Span::from_micros(42), Span::from_micros(1));
+        let fraction = ParsedTime::Fraction(TimeSpan::from_micros(42), TimeSpan::from_micros(1));
         assert_eq!(read("usec_frac", "000042 rest"), Ok(fraction));
     }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use super::super::fields::{self, duration, unescaped};
 use super::super::{End, Flaw, Line, Logged, began, browser};
@@ -25,7 +25,7 @@ struct FieldValues<'a> {
     last_status: Option<&'a str>,
     body: Option<u64>,
     sent: Option<u64>,
-    took: Option<(Span, Span)>,
+    took: Option<(TimeSpan, TimeSpan)>,
     connection: Option<&'a str>,
     agent: Option<&'a str>,
 }
@@ -33,8 +33,8 @@ struct FieldValues<'a> {
 /// A time, and its fraction from another field.
 #[derive(Default)]
 struct Time {
-    whole: Option<(Span, Span)>,
-    fraction: Option<(Span, Span)>,
+    whole: Option<(TimeSpan, TimeSpan)>,
+    fraction: Option<(TimeSpan, TimeSpan)>,
 }
 
 impl Time {
@@ -50,10 +50,10 @@ impl Time {
         }
     }
 
-    fn resolved(&self) -> Option<(Span, Span)> {
+    fn resolved(&self) -> Option<(TimeSpan, TimeSpan)> {
         let (whole, grain) = self.whole?;
         match self.fraction {
-            Some((part, finer)) if grain == Span::from_secs(1) => Some((whole + part, finer)),
+            Some((part, finer)) if grain == TimeSpan::from_secs(1) => Some((whole + part, finer)),
             Some(_) | None => Some((whole, grain)),
         }
     }
@@ -64,7 +64,7 @@ impl LogFormat {
         let values = self.values(text)?;
         let took = values.took.map(|(took, _)| took);
         let (began, grain) = match (values.begin.resolved(), values.end.resolved()) {
-            (Some((at, grain)), _) => (began(at, Span::ZERO)?, grain),
+            (Some((at, grain)), _) => (began(at, TimeSpan::ZERO)?, grain),
             (None, Some((at, grain))) => (began(at, took.unwrap_or_default())?, grain),
             (None, None) => return Err(Flaw::Part("time")),
         };
@@ -179,7 +179,7 @@ impl<'a> FieldValues<'a> {
     }
 
     /// Records a duration. Keeps the most precise of several.
-    fn took_so_many(&mut self, text: &str, unit: Span) -> Result<(), Flaw> {
+    fn took_so_many(&mut self, text: &str, unit: TimeSpan) -> Result<(), Flaw> {
         let took = duration(text, unit, "duration")?;
         if self.took.is_none_or(|(_, known)| unit < known) {
             self.took = Some((took, unit));
@@ -235,19 +235,19 @@ mod tests {
     #[test]
     fn a_request_is_what_its_format_says() {
         let one = logged(TIMED, LINE);
-        assert_eq!(one.began, Span::from_secs(1_700_000_000));
+        assert_eq!(one.began, TimeSpan::from_secs(1_700_000_000));
         assert_eq!((&*one.method, &*one.target), ("GET", "/a?b"));
         assert_eq!((one.end, one.bytes), (End::Answered(200), Some(512)));
-        assert_eq!((one.service, one.waited), (Some(Span::from_micros(2500)), None));
+        assert_eq!((one.service, one.waited), (Some(TimeSpan::from_micros(2500)), None));
     }
 
     #[test]
     fn a_line_of_2005_is_read_by_its_own_format() {
         let text = "10.1.1.2 20296 + 1377 1102213360 0 /PHP/RUBiS_logo.jpg";
         let one = logged("%a %D %X %P %{%s}t %T %U", text);
-        assert_eq!(one.began, Span::from_secs(1_102_213_360));
+        assert_eq!(one.began, TimeSpan::from_secs(1_102_213_360));
         assert_eq!((&*one.method, &*one.target), ("", "/PHP/RUBiS_logo.jpg"));
-        assert_eq!((one.end, one.service), (End::Untold, Some(Span::from_micros(20_296))));
+        assert_eq!((one.end, one.service), (End::Untold, Some(TimeSpan::from_micros(20_296))));
         assert_eq!(one.who, browser(Some("10.1.1.2"), None));
         let left = text.replacen('+', "X", 1);
         assert_eq!(logged("%a %D %X %P %{%s}t %T %U", &left).end, End::Left);
@@ -257,11 +257,11 @@ mod tests {
     fn time_may_be_in_parts_and_of_the_end() {
         let format = "%{end:sec}t.%{end:usec_frac}t %{ms}T %m %U%q";
         let one = logged(format, "1700000000.250000 100 GET /a?b=%20c");
-        assert_eq!(one.began, Span::from_millis(1_700_000_000_150));
-        assert_eq!((one.grain, &*one.target), (Span::from_micros(1), "/a?b=%20c"));
+        assert_eq!(one.began, TimeSpan::from_millis(1_700_000_000_150));
+        assert_eq!((one.grain, &*one.target), (TimeSpan::from_micros(1), "/a?b=%20c"));
         let format = "%t %{msec}t %{end:msec}t %U";
         let one = logged(format, "[14/Nov/2023:22:13:20 +0000] 1700000000007 1700000000999 /");
-        assert_eq!(one.began, Span::from_millis(1_700_000_000_007));
+        assert_eq!(one.began, TimeSpan::from_millis(1_700_000_000_007));
     }
 
     #[test]
@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn a_client_cannot_end_its_field_in_quotes() {
         let text = LINE.replacen("\"x\"", r#""x\" 1 \" 9 \\\" 3""#, 1);
-        assert_eq!(logged(TIMED, &text).service, Some(Span::from_micros(2500)));
+        assert_eq!(logged(TIMED, &text).service, Some(TimeSpan::from_micros(2500)));
         let text = LINE.replacen("/a?b", r#"/a\"HTTP/1.1\"\x22\x1b"#, 1);
         assert_eq!(logged(TIMED, &text).target, r#"/a"HTTP/1.1""\x1b"#);
         let text = LINE.replacen("/a?b", r#"/a" 200 1 "-" "-" 9"#, 1);

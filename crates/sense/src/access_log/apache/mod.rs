@@ -23,7 +23,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use bywash_terminal::text::excerpt;
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use clock::Clock;
 
@@ -72,7 +72,7 @@ enum Field {
     /// `%O`: the bytes of head and body.
     Sent,
     /// The duration, as a number of this unit.
-    Took(Span),
+    Took(TimeSpan),
     /// `%X`
     Connection,
     Agent,
@@ -152,7 +152,7 @@ impl LogFormat {
             Piece::Field(Field::Took(unit)) => Some(*unit),
             Piece::Literal(_) | Piece::Field(_) | Piece::Time { .. } => None,
         };
-        match self.pieces.iter().filter_map(unit).min().map(Span::as_micros) {
+        match self.pieces.iter().filter_map(unit).min().map(TimeSpan::as_micros) {
             None => "no durations",
             Some(..1_000) => "microseconds",
             Some(..1_000_000) => "milliseconds",
@@ -276,9 +276,9 @@ fn piece(letter: &str, argument: Option<&str>, last: Option<bool>) -> Result<Pie
         ("s", _) => Field::FirstStatus,
         ("b" | "B", _) => Field::Body,
         ("O", _) => Field::Sent,
-        ("D", _) | ("T", Some("us")) => Field::Took(Span::from_micros(1)),
-        ("T", None | Some("s")) => Field::Took(Span::from_secs(1)),
-        ("T", Some("ms")) => Field::Took(Span::from_millis(1)),
+        ("D", _) | ("T", Some("us")) => Field::Took(TimeSpan::from_micros(1)),
+        ("T", None | Some("s")) => Field::Took(TimeSpan::from_secs(1)),
+        ("T", Some("ms")) => Field::Took(TimeSpan::from_millis(1)),
         ("T", Some(_)) => return Err("a unit other than s, ms and us"),
         ("X", _) => Field::Connection,
         ("i", Some(name)) if name.eq_ignore_ascii_case("User-Agent") => Field::Agent,

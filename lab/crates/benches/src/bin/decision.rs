@@ -6,7 +6,7 @@
 use bywash_bench::decision::counting::Counting;
 use bywash_bench::decision::loaded_engine::LoadedEngine;
 use bywash_bench::decision::publish::{self, CLASSES};
-use bywash_bench::decision::{BATCH, Cost, Kind, PolicyCase, SESSIONS, Stopwatch, chase};
+use bywash_bench::decision::{BATCH, Cost, DecisionKind, PolicyCase, SESSIONS, Stopwatch, chase};
 use bywash_harness::machine::Machine;
 use bywash_harness::table::Table;
 use clap::Parser;
@@ -116,14 +116,14 @@ fn run(options: &Options) -> io::Result<()> {
     }
 }
 
-fn rows_of(case: PolicyCase, watch: &Stopwatch) -> [Row; Kind::ALL.len()] {
+fn rows_of(case: PolicyCase, watch: &Stopwatch) -> [Row; DecisionKind::ALL.len()] {
     eprintln!("{case}");
     let by_size = WAITING.map(|waiting| {
         let mut loaded = LoadedEngine::new(case, waiting);
-        Kind::ALL.map(|kind| watch.decision(&mut loaded, kind))
+        DecisionKind::ALL.map(|kind| watch.decision(&mut loaded, kind))
     });
     let mut kind = 0;
-    Kind::ALL.map(|of| {
+    DecisionKind::ALL.map(|of| {
         let costs = by_size.map(|costs| costs[kind]);
         kind += 1;
         Row { case: case.to_string(), kind: of.name(), costs }

@@ -24,7 +24,7 @@ struct Options {
     routes: u64,
 }
 
-/// Windows in a round.
+/// The number of windows in a round, of one second each.
 const WINDOWS: u64 = 1_800;
 
 fn main() {

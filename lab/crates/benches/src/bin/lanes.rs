@@ -44,7 +44,8 @@ struct Options {
     /// Pacing rate of each elephant's connection
     #[arg(long, default_value = "2mbit")]
     pace: BitRate,
-    /// Use this `bywash` program as the server; it has no pacing
+    /// Use this `bywash` program as the server instead of plain sockets; omits the runs with TCP
+    /// pacing, which the gateway does not use
     #[arg(long, value_name = "PROGRAM")]
     gateway: Option<PathBuf>,
 }

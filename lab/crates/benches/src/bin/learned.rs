@@ -18,7 +18,7 @@ use bywash_harness::machine::Machine;
 use bywash_harness::splitmix64::SplitMix64;
 use bywash_harness::stats;
 use bywash_harness::table::Table;
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 const SIZES: [u32; 3] = [65_536, 1_000_000, 10_000_000];
 
@@ -47,7 +47,7 @@ fn main() -> ExitCode {
 /// Returns a table of `size` sessions, each served once or more, in random order.
 fn table_of(size: u32) -> Sessions {
     let proving = ClassSet::NONE.with(ClassId(1));
-    let mut sessions = Sessions::new(size, Span::from_secs(3600), proving);
+    let mut sessions = Sessions::new(size, TimeSpan::from_secs(3600), proving);
     let mut rng = SplitMix64::new(1);
     let service = |class, address| Service {
         address: Some(AddressKey(address)),

@@ -8,7 +8,7 @@ use super::round::{self, Overload, Sample};
 use super::series::Series;
 use super::{CONNECTIONS, Case, h2load};
 use bywash_harness::machine::{LOAD_CORE, PROXY_CORE};
-use bywash_harness::peer::{Kind, Programs, Setup};
+use bywash_harness::peer::{PeerKind, Programs, Setup};
 use bywash_harness::proxy::{Plan, Proxy};
 use bywash_harness::report::{Bench, Common, Report, not_available};
 use bywash_harness::sys;
@@ -41,7 +41,7 @@ const TRIAL: Duration = Duration::from_secs(1);
 /// Measures all cases and publishes the report.
 pub fn run(options: &Options) -> io::Result<ExitCode> {
     let programs = &options.common.programs;
-    let bench = Bench::set(&Kind::ALL, programs);
+    let bench = Bench::set(&PeerKind::ALL, programs);
     // Threads inherit this: from here on, this program with its load and upstream runs on one core.
     sys::pin_to(LOAD_CORE)?;
     let upstream = Upstream::start()?;
@@ -52,7 +52,7 @@ pub fn run(options: &Options) -> io::Result<ExitCode> {
         let kinds = bench.kinds().filter(|&kind| case.suits(kind));
         let plans: Vec<Plan> = kinds.map(|kind| plan(kind, case, &upstream, programs)).collect();
         let all = measure(&plans, case, options)?;
-        let haproxy = all.iter().find(|series| series.kind == Kind::Haproxy);
+        let haproxy = all.iter().find(|series| series.kind == PeerKind::Haproxy);
         for series in &all {
             table.row(series.cells(case, haproxy));
             noise.add(series);
@@ -88,7 +88,7 @@ fn has_load(case: Case) -> bool {
     missing.is_none()
 }
 
-fn plan<'a>(kind: Kind, case: Case, upstream: &Upstream, programs: &'a Programs) -> Plan<'a> {
+fn plan<'a>(kind: PeerKind, case: Case, upstream: &Upstream, programs: &'a Programs) -> Plan<'a> {
     let setup = Setup { front: case.front(), ..Setup::default() };
     let plan = Plan::new(kind, case.task(), upstream.port(), programs);
     Plan { core: Some(PROXY_CORE), setup, ..plan }

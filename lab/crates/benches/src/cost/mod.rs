@@ -19,7 +19,7 @@ pub mod series;
 
 use std::fmt;
 
-use bywash_harness::peer::{Front, Kind, Task};
+use bywash_harness::peer::{Front, PeerKind, Task};
 
 /// Connections of the load, each with one request in flight.
 pub const CONNECTIONS: usize = 64;
@@ -75,8 +75,8 @@ impl Case {
     }
 
     /// Returns whether `kind` supports this case: nginx cannot queue.
-    pub fn suits(self, kind: Kind) -> bool {
-        !(self == Self::Queued && kind == Kind::Nginx)
+    pub fn suits(self, kind: PeerKind) -> bool {
+        !(self == Self::Queued && kind == PeerKind::Nginx)
     }
 }
 

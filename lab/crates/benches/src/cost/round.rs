@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bywash_harness::http;
-use bywash_harness::peer::Kind;
+use bywash_harness::peer::PeerKind;
 use bywash_harness::procfs::{self, CpuTicks, MachineTicks};
 use bywash_harness::proxy::Proxy;
 use bywash_harness::tls;
@@ -156,7 +156,7 @@ pub struct Overload {
 impl Overload {
     /// Overloads `proxy` if `case` is about refusals and the program refuses only in overload.
     pub fn impose(proxy: &Proxy, case: Case) -> io::Result<Option<Self>> {
-        if (proxy.kind(), case) != (Kind::Bywash, Case::Refused) {
+        if (proxy.kind(), case) != (PeerKind::Bywash, Case::Refused) {
             return Ok(None);
         }
         let [running, waiting] = [hold(proxy)?, hold(proxy)?];

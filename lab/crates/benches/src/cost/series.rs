@@ -2,7 +2,7 @@
 
 use super::Case;
 use super::round::Sample;
-use bywash_harness::peer::Kind;
+use bywash_harness::peer::PeerKind;
 use bywash_harness::stats::Spread;
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 #[derive(Debug)]
 pub struct Series {
     /// The proxy.
-    pub kind: Kind,
+    pub kind: PeerKind,
     /// Samples in the order of the rounds, which is the same for all proxies of a case.
     pub samples: Vec<Sample>,
 }
@@ -102,7 +102,7 @@ fn sample_json(sample: &Sample) -> Value {
 mod tests {
     use super::*;
 
-    fn series(kind: Kind, cpu_us: &[f64]) -> Series {
+    fn series(kind: PeerKind, cpu_us: &[f64]) -> Series {
         let sample = |&us: &f64| Sample {
             requests: 1000,
             seconds: 1.0,
@@ -117,8 +117,8 @@ mod tests {
 
     #[test]
     fn a_disturbance_of_one_round_leaves_the_ratio_per_round_alone() {
-        let haproxy = series(Kind::Haproxy, &[10.0, 20.0, 10.0]);
-        let own = series(Kind::Bywash, &[11.0, 22.0, 22.0]);
+        let haproxy = series(PeerKind::Haproxy, &[10.0, 20.0, 10.0]);
+        let own = series(PeerKind::Bywash, &[11.0, 22.0, 22.0]);
         let ratio = own.ratio(Some(&haproxy)).unwrap();
         assert!((ratio.of_medians - 2.2).abs() < 1e-9);
         assert!((ratio.per_round.median - 1.1).abs() < 1e-9);
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn without_haproxy_there_is_a_row_but_no_ratio() {
-        let cells = series(Kind::Bywash, &[10.0]).cells(Case::Proxied, None);
+        let cells = series(PeerKind::Bywash, &[10.0]).cells(Case::Proxied, None);
         assert_eq!(cells.len(), Series::HEAD.len());
         assert_eq!(cells[2], "10.00 [10.00–10.00]");
         assert_eq!(cells[7..], ["-", "-"]);

@@ -13,24 +13,25 @@ use bywash_engine::{
     Options, Reading, Request, RequestId, Service, SessionKey, Signals, Tier, catalog,
 };
 use bywash_harness::splitmix64::SplitMix64;
-use bywash_units::{Share, Span, Time, Utility};
+use bywash_units::{Ratio, Time, TimeSpan, Utility};
 
 const BROWSE: ClassId = ClassId(0);
 const PAY: ClassId = ClassId(1);
 
 /// Longer than the threshold of the overload detector with services that take no time. Requests
 /// that wait this long cause overload.
-const LONG: Span = Span::from_millis(25);
+const LONG: TimeSpan = TimeSpan::from_millis(25);
 /// Patience that is long enough that no client is presumed gone within all batches.
 const PATIENCE: &str = "1h";
 
 /// Orders before the measurement.
 const LESSONS: u64 = 100;
 /// Interval at which request values are computed: so rare that no median includes it.
-const SELDOM: Span = Span::from_secs(10_000);
+const SELDOM: TimeSpan = TimeSpan::from_secs(10_000);
 
 fn classes(site: Site) -> Vec<Class> {
-    let stop = (site == Site::Cancellable).then_some(Bounds { min: Span::MAX, max: Span::MAX });
+    let stop =
+        (site == Site::Cancellable).then_some(Bounds { min: TimeSpan::MAX, max: TimeSpan::MAX });
     let class = |name: &str, tier, utility| Class {
         name: name.to_owned(),
         tier,
@@ -70,7 +71,7 @@ impl LoadedEngine {
     /// Creates an engine with `waiting` requests in its queue, which is then full.
     pub fn new(case: PolicyCase, waiting: u32) -> Self {
         let sessions = waiting.min(SESSIONS);
-        let ttl = Span::from_secs(100 * 365 * 86_400);
+        let ttl = TimeSpan::from_secs(100 * 365 * 86_400);
         let learn = Learn { every: SELDOM, ..Learn::default() };
         let options =
             Options { limit: 1.into(), sessions, session_ttl: ttl, learn, ..Options::default() };
@@ -150,7 +151,7 @@ impl LoadedEngine {
             self.enter(request);
         }
         if self.case.overloaded {
-            self.notify(Event::Read(Reading { meter: Meter::Cpu, share: Share::ALL }));
+            self.notify(Event::Read(Reading { meter: Meter::Cpu, share: Ratio::ALL }));
         }
         assert_eq!(self.waiting.len(), waiting as usize, "{}: the queue is not full", self.case);
     }
@@ -366,14 +367,14 @@ fn engine(case: PolicyCase, waiting: u32, options: Options) -> Engine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decision::{Kind, Stopwatch};
+    use crate::decision::{DecisionKind, Stopwatch};
 
     #[test]
     fn a_queue_is_as_long_after_a_batch_of_any_kind_as_before() {
         for case in PolicyCase::ALL {
             for waiting in [10, 1_000] {
                 let mut loaded = LoadedEngine::new(case, waiting);
-                for kind in Kind::ALL {
+                for kind in DecisionKind::ALL {
                     Stopwatch::new(50).decision(&mut loaded, kind);
                     assert_eq!(loaded.waiting(), waiting, "{case}: {}", kind.name());
                     assert_eq!(loaded.waiting.len(), waiting as usize, "{case}");

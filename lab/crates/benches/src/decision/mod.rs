@@ -87,7 +87,7 @@ impl fmt::Display for PolicyCase {
 
 /// A kind of decision.
 #[derive(Clone, Copy, Debug)]
-pub enum Kind {
+pub enum DecisionKind {
     /// A request of a session in progress arrives at a full queue. A worse request is evicted; a
     /// policy that knows none refuses the new one.
     Arrive,
@@ -97,7 +97,7 @@ pub enum Kind {
     Leave,
 }
 
-impl Kind {
+impl DecisionKind {
     /// All kinds.
     pub const ALL: [Self; 3] = [Self::Arrive, Self::Next, Self::Leave];
 
@@ -177,21 +177,21 @@ impl Stopwatch {
     }
 
     /// Returns the time that a decision of this kind takes in this engine.
-    pub fn decision(&self, loaded: &mut LoadedEngine, kind: Kind) -> Cost {
+    pub fn decision(&self, loaded: &mut LoadedEngine, kind: DecisionKind) -> Cost {
         match kind {
-            Kind::Arrive => self.measure(
+            DecisionKind::Arrive => self.measure(
                 loaded,
                 LoadedEngine::newcomers,
                 |loaded, batch| loaded.arrive(batch),
                 |loaded, batch| loaded.replace_by_new(&batch),
             ),
-            Kind::Next => self.measure(
+            DecisionKind::Next => self.measure(
                 loaded,
                 LoadedEngine::prepare,
                 |loaded, ()| loaded.turn_over(),
                 |loaded, ()| loaded.refill(),
             ),
-            Kind::Leave => self.measure(
+            DecisionKind::Leave => self.measure(
                 loaded,
                 LoadedEngine::leavers,
                 |loaded, batch| loaded.leave(batch),

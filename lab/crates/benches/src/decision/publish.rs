@@ -9,7 +9,7 @@ use bywash_engine::classify::{Asked, Classifier, Rule};
 use bywash_engine::terminate::{Marginal, Ran, RunOutcome, Survival, Terminate};
 use bywash_engine::{Class, ClassId, ClassSet, Counts, Learn, Learning, Tier};
 use bywash_harness::stats;
-use bywash_units::{Span, Time, Utility};
+use bywash_units::{Time, TimeSpan, Utility};
 
 use bywash_harness::splitmix64::SplitMix64;
 
@@ -29,7 +29,7 @@ pub fn refresh() -> f64 {
     let mut sample = Vec::new();
     for _ in 0..ROUNDS {
         for _ in 0..100 {
-            survival.learn(Span::from_millis(1 + rng.below(2_000)), rng.below(4) > 0);
+            survival.learn(TimeSpan::from_millis(1 + rng.below(2_000)), rng.below(4) > 0);
         }
         let start = Instant::now();
         survival.refresh();
@@ -44,14 +44,14 @@ pub fn ask() -> f64 {
     let (mut marginal, mut rng) = (Marginal::default(), SplitMix64::new(1));
     let classes = || (0..ClassSet::MOST as u8).map(ClassId);
     for class in classes().cycle().take(100 * ClassSet::MOST) {
-        let took = Span::from_millis(1 + rng.below(2_000));
+        let took = TimeSpan::from_millis(1 + rng.below(2_000));
         marginal.ended(Ran { class, took, outcome: RunOutcome::Done });
     }
     let mut sample = Vec::new();
     for _ in 0..ROUNDS {
         let start = Instant::now();
         for class in classes() {
-            hint::black_box(marginal.promise(Time::ZERO, class, Span::ZERO));
+            hint::black_box(marginal.promise(Time::ZERO, class, TimeSpan::ZERO));
         }
         sample.push(start.elapsed().as_nanos() as f64);
     }
@@ -105,7 +105,7 @@ fn with(count: usize) -> f64 {
             let counts = Counts { later, first, orders, revenue: orders, ..Counts::default() };
             learning.restore(ClassId(class as u8), &counts, None);
         }
-        let now = Time::ZERO + Span::from_secs(10 * round);
+        let now = Time::ZERO + TimeSpan::from_secs(10 * round);
         let start = Instant::now();
         learning.publish(now, &classes);
         sample.push(start.elapsed().as_nanos() as f64 / 1e3);

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use bywash_harness::http;
-use bywash_peer::{Kind, Running, Scratch};
+use bywash_peer::{PeerKind, Running, Scratch};
 
 use super::{Load, Rates, ShapingMethod};
 
@@ -47,10 +47,10 @@ impl Site {
         }
         let application = application(load)?;
         let scratch = Scratch::new("lanes")?;
-        let file = scratch.join(Kind::Bywash.config_name());
+        let file = scratch.join(PeerKind::Bywash.config_name());
         fs::write(&file, configuration(method, load, application))?;
         let mut command = Command::new(program);
-        command.args(Kind::Bywash.arguments(&file));
+        command.args(PeerKind::Bywash.arguments(&file));
         let mut gateway = Running::start("bywash", command, &scratch.join("log"), None)?;
         gateway.wait_port(OPERATORS)?;
         Ok(Self { gateway, method, _scratch: scratch })

@@ -21,7 +21,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use bywash_peer::Namespace;
-use bywash_shaper::{BitRate, Bucket, Held, Plan, Shaper, Shaping};
+use bywash_shaper::{BitRate, Bucket, Plan, ShapedDevice, Shaper, Shaping};
 
 pub use clients::Seen;
 use clients::Server;
@@ -113,15 +113,15 @@ fn behind<T: Send>(
     let asked = Server { address: server.address(), speaks_http: false };
     let seen = networks.clients.within(|| clients(asked));
     networks.server.within(|| server.stop())?;
-    networks.server.within(|| held.map_or(Ok(()), Held::end)).map_err(io::Error::other)?;
+    networks.server.within(|| held.map_or(Ok(()), ShapedDevice::end)).map_err(io::Error::other)?;
     seen
 }
 
-fn hold(method: ShapingMethod, Rates { total, rate }: Rates) -> io::Result<Option<Held>> {
+fn hold(method: ShapingMethod, Rates { total, rate }: Rates) -> io::Result<Option<ShapedDevice>> {
     let ShapingMethod::Lane(ceiling) = method else { return Ok(None) };
     let device = "v0".parse().map_err(io::Error::other)?;
     let plan = Plan::new(device, total, rate, ceiling).map_err(io::Error::other)?;
-    Held::take(plan).map(Some).map_err(io::Error::other)
+    ShapedDevice::take(plan).map(Some).map_err(io::Error::other)
 }
 
 /// The server's means of throttling elephants.

@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use bywash_shaper::{Lane, Mark};
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use super::{Load, ServerShaping};
 
@@ -95,7 +95,7 @@ impl Site {
 
     fn wait_for(&self, bytes: usize) {
         let ServerShaping::Bucket(bucket) = &self.means else { return };
-        let now = Time::ZERO + Span::from(self.begun.elapsed());
+        let now = Time::ZERO + TimeSpan::from(self.begun.elapsed());
         let mut bucket = bucket.lock().unwrap_or_else(PoisonError::into_inner);
         let ready_at = bucket.take(now, bytes as u32);
         drop(bucket);

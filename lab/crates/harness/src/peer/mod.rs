@@ -6,7 +6,7 @@ pub use texts::ADMIN;
 
 use std::path::{Path, PathBuf};
 
-pub use bywash_peer::Kind;
+pub use bywash_peer::PeerKind;
 
 /// Paths of the programs that are not always found in `PATH`.
 #[derive(Debug, Clone, clap::Args)]
@@ -96,23 +96,23 @@ impl Ports {
 
 impl Programs {
     /// Returns the path of the program.
-    pub fn of(&self, kind: Kind) -> PathBuf {
+    pub fn of(&self, kind: PeerKind) -> PathBuf {
         match kind {
-            Kind::Bywash => self.bywash.clone(),
-            Kind::Haproxy => "haproxy".into(),
-            Kind::Nginx => "nginx".into(),
-            Kind::Envoy => self.envoy.clone(),
+            PeerKind::Bywash => self.bywash.clone(),
+            PeerKind::Haproxy => "haproxy".into(),
+            PeerKind::Nginx => "nginx".into(),
+            PeerKind::Envoy => self.envoy.clone(),
         }
     }
 }
 
 /// Returns the configuration text. `folder` contains the certificates, and nginx writes its files
 /// there.
-pub fn config(kind: Kind, task: Task, setup: &Setup, ports: Ports, folder: &Path) -> String {
+pub fn config(kind: PeerKind, task: Task, setup: &Setup, ports: Ports, folder: &Path) -> String {
     match kind {
-        Kind::Bywash => texts::bywash(task, setup, ports, folder),
-        Kind::Haproxy => texts::haproxy(task, setup, ports, folder),
-        Kind::Nginx => texts::nginx(task, setup, ports, folder),
-        Kind::Envoy => texts::envoy(task, setup, ports, folder),
+        PeerKind::Bywash => texts::bywash(task, setup, ports, folder),
+        PeerKind::Haproxy => texts::haproxy(task, setup, ports, folder),
+        PeerKind::Nginx => texts::nginx(task, setup, ports, folder),
+        PeerKind::Envoy => texts::envoy(task, setup, ports, folder),
     }
 }

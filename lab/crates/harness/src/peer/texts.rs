@@ -232,51 +232,52 @@ fn envoy_chain(task: Task, setup: &Setup, folder: &Path) -> serde_json::Value {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Kind;
+    use super::super::PeerKind;
     use super::*;
 
     const PORTS: Ports = Ports { http: 1, https: 4, upstream: 3 };
 
-    fn config(kind: Kind, task: Task) -> String {
+    fn config(kind: PeerKind, task: Task) -> String {
         super::super::config(kind, task, &Setup::default(), PORTS, Path::new("/scratch"))
     }
 
     #[test]
     fn the_product_refuses_by_a_full_queue_behind_a_single_slot() {
-        let text = config(Kind::Bywash, Task::Refuse);
+        let text = config(PeerKind::Bywash, Task::Refuse);
         assert!(text.contains("\nlimit = 1\n"), "{text}");
         let scheduler = "[scheduler]\npolicy = \"session-first\"\ncapacity = 1\n[client_limits]";
         assert!(text.contains(scheduler), "{text}");
-        assert!(!config(Kind::Bywash, Task::Forward { limit: 1 }).contains("capacity"));
+        assert!(!config(PeerKind::Bywash, Task::Forward { limit: 1 }).contains("capacity"));
     }
 
     #[test]
     fn haproxy_gets_a_limit_only_when_something_is_to_wait() {
         let line = "server s1 127.0.0.1:3";
-        let limited = config(Kind::Haproxy, Task::Forward { limit: 16 });
+        let limited = config(PeerKind::Haproxy, Task::Forward { limit: 16 });
         assert!(limited.contains(&format!("{line} maxconn 16\n")), "{limited}");
-        let free = config(Kind::Haproxy, Task::Forward { limit: 1024 });
+        let free = config(PeerKind::Haproxy, Task::Forward { limit: 1024 });
         assert!(free.contains(&format!("{line}\n")), "{free}");
-        assert!(config(Kind::Haproxy, Task::Refuse).contains("return status 503"));
+        assert!(config(PeerKind::Haproxy, Task::Refuse).contains("return status 503"));
     }
 
     #[test]
     fn nginx_writes_only_to_the_scratch_directory() {
-        let text = config(Kind::Nginx, Task::Refuse);
+        let text = config(PeerKind::Nginx, Task::Refuse);
         assert!(text.contains("pid /scratch/nginx.pid;"), "{text}");
         assert!(text.contains("return 503 overloaded;"), "{text}");
-        assert!(config(Kind::Nginx, Task::Forward { limit: 1024 }).contains("proxy_pass"));
+        assert!(config(PeerKind::Nginx, Task::Forward { limit: 1024 }).contains("proxy_pass"));
     }
 
     #[test]
     fn by_tls_every_program_listens_on_the_other_port_with_the_same_certificate() {
         let setup = Setup { front: Front::Tls, ..Setup::default() };
-        for kind in Kind::ALL {
+        for kind in PeerKind::ALL {
             let forward = Task::Forward { limit: 1024 };
             let folder = Path::new("/scratch");
             let text = super::super::config(kind, forward, &setup, PORTS, folder);
             assert!(text.contains("127.0.0.1:4") || text.contains("\"port_value\":4"), "{text}");
-            let file = if kind == Kind::Haproxy { "/scratch/both.pem" } else { "/scratch/key.pem" };
+            let file =
+                if kind == PeerKind::Haproxy { "/scratch/both.pem" } else { "/scratch/key.pem" };
             assert!(text.contains(file), "{text}");
         }
     }

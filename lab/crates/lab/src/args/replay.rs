@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use clap::builder::RangedU64ValueParser;
 
 const EXAMPLES: &str = "\
@@ -53,7 +53,7 @@ pub(crate) struct Replay {
     pub(crate) service: Vec<ServiceOf>,
     /// Mean patience of visitors, exponentially distributed, in classes that set no `patience`
     #[arg(long, value_name = "TIME", default_value = "20s", value_parser = some_time)]
-    pub(crate) patience: Span,
+    pub(crate) patience: TimeSpan,
     /// How often visitors retry a request that was refused or that they gave up, each time after
     /// five seconds
     #[arg(long, default_value_t = 0, value_parser = RangedU64ValueParser::<u32>::new().range(0..=100))]
@@ -73,7 +73,7 @@ pub(crate) struct Replay {
 #[derive(Clone, Debug)]
 pub(crate) struct ServiceOf {
     pub(crate) class: Option<String>,
-    pub(crate) time: Span,
+    pub(crate) time: TimeSpan,
 }
 
 impl std::str::FromStr for ServiceOf {
@@ -90,9 +90,9 @@ impl std::str::FromStr for ServiceOf {
 }
 
 /// Parses a time above 0 and up to a day.
-fn some_time(text: &str) -> Result<Span, String> {
-    let time: Span = text.parse().map_err(|error| format!("{error}"))?;
-    let sensible = time > Span::ZERO && time <= Span::from_secs(86_400);
+fn some_time(text: &str) -> Result<TimeSpan, String> {
+    let time: TimeSpan = text.parse().map_err(|error| format!("{error}"))?;
+    let sensible = time > TimeSpan::ZERO && time <= TimeSpan::from_secs(86_400);
     if sensible {
         Ok(time)
     } else {

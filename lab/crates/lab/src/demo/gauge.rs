@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use bywash_load::Progress;
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 /// The number of cells of the strip.
 pub(super) const CELLS: usize = 20;
@@ -14,7 +14,7 @@ const READINGS: usize = 3;
 pub(super) struct Gauge {
     recent: VecDeque<Progress>,
     /// The time of a cell of the strip.
-    cell: Span,
+    cell: TimeSpan,
     /// Orders by cell; the last cell is still in progress.
     orders: Vec<u64>,
 }
@@ -29,8 +29,8 @@ pub(super) struct Rates {
 
 impl Gauge {
     /// Makes a gauge for a run of this duration.
-    pub(super) fn new(duration: Span) -> Self {
-        let cell = Span::from_nanos((duration.as_nanos() / CELLS as u64).max(1));
+    pub(super) fn new(duration: TimeSpan) -> Self {
+        let cell = TimeSpan::from_nanos((duration.as_nanos() / CELLS as u64).max(1));
         Self { recent: VecDeque::new(), cell, orders: Vec::new() }
     }
 
@@ -85,13 +85,13 @@ mod tests {
     use super::*;
 
     fn at(seconds: u64, answered: u64, orders: u64) -> Progress {
-        let elapsed = Span::from_secs(seconds);
+        let elapsed = TimeSpan::from_secs(seconds);
         Progress { elapsed, completed: answered, orders, ..Progress::default() }
     }
 
     #[test]
     fn a_rate_is_that_of_the_last_readings_and_not_of_the_run() {
-        let mut gauge = Gauge::new(Span::from_secs(20));
+        let mut gauge = Gauge::new(TimeSpan::from_secs(20));
         assert_eq!(gauge.rates(), Rates::default());
         for (second, answered) in [(0, 0), (1, 1000), (2, 1010), (3, 1020)] {
             gauge.read(&at(second, answered, 0));
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn the_strip_shows_when_the_orders_came() {
-        let mut gauge = Gauge::new(Span::from_secs(20));
+        let mut gauge = Gauge::new(TimeSpan::from_secs(20));
         for (second, orders) in [(0, 0), (1, 0), (2, 8), (3, 9), (4, 9)] {
             gauge.read(&at(second, 0, orders));
         }
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_run_that_goes_on_after_its_time_leaves_the_strip_full() {
-        let mut gauge = Gauge::new(Span::from_secs(20));
+        let mut gauge = Gauge::new(TimeSpan::from_secs(20));
         gauge.read(&at(50, 0, 1));
         assert_eq!(gauge.strip(1).chars().count(), CELLS);
     }

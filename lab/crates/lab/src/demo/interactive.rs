@@ -107,8 +107,8 @@ fn play(scenario: &Scenario, options: &Options) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use bywash_control::{Act, Book, Change, Timestamp, Word};
-    use bywash_units::Span;
+    use bywash_control::{Act, Change, DecisionMeta, RuleStore, Timestamp};
+    use bywash_units::TimeSpan;
 
     use super::super::scenario;
     use super::*;
@@ -124,7 +124,7 @@ mod tests {
     fn what_people_decided_is_said_at_the_end_and_what_was_found_as_it_is() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(decided(folder.path()), "");
-        let mut book = Book::default();
+        let mut store = RuleStore::default();
         let now = Timestamp::UNIX_EPOCH;
         let found = serde_json::from_value(serde_json::json!({
             "pattern": "/search?sort", "twins": [], "resource": "slots", "capacity": 8.0, "used": 1.0, "cost": 0.3,
@@ -132,9 +132,13 @@ mod tests {
             "transacts": false, "correlation": null
         }))
         .unwrap();
-        let mut notes = book.found(now, vec![found], Act::Propose);
-        let word = Word { by: "ana".into(), why: "a crawler".into(), lasts: Span::from_secs(60) };
-        notes.push(book.approve(now, 1, Change::default(), word).unwrap());
+        let mut notes = store.found(now, vec![found], Act::Propose);
+        let meta = DecisionMeta {
+            by: "ana".into(),
+            why: "a crawler".into(),
+            lasts: TimeSpan::from_secs(60),
+        };
+        notes.push(store.approve(now, 1, Change::default(), meta).unwrap());
         let described: Vec<String> = notes.iter().filter_map(describe).collect();
         assert_eq!(
             described,
@@ -152,6 +156,6 @@ mod tests {
             decisions.ends_with("  ana approved a rule for /search?sort: a crawler"),
             "{decisions:?}"
         );
-        assert_eq!(decisions.lines().count(), 3, "what was found is nobody's word: {decisions:?}");
+        assert_eq!(decisions.lines().count(), 3, "what was found is nobody's meta: {decisions:?}");
     }
 }

@@ -35,7 +35,7 @@ use crate::{prepare_figures, prepare_report, write_figures, write_report};
 use folder::Folder;
 use order_audit::{OrderAudit, crowd};
 use screen::Screen;
-use side::{Kind, Outcome, Side, rho};
+use side::{Outcome, ProxyKind, Side, rho};
 use verdict::Verdict;
 
 const PAPER_1: &str = include_str!("../../../../../papers/1-lifo-pri/scenarios/paper-1.toml");
@@ -102,8 +102,8 @@ fn play(
     args: &Demo,
     folder: &Folder,
 ) -> Result<(Outcome, Outcome, Side), Failure> {
-    let plain = Side::open(Kind::Plain, scenario, folder)?;
-    let bywash = Side::open(Kind::Bywash, scenario, folder)?;
+    let plain = Side::open(ProxyKind::Plain, scenario, folder)?;
+    let bywash = Side::open(ProxyKind::Bywash, scenario, folder)?;
     introduce(scenario, &plain, &bywash, folder)?;
     if stays(args) {
         browser::open(&bywash.console(folder)?);

@@ -8,7 +8,7 @@ use bywash_command::Failure;
 use bywash_scenario::arrivals::Starts;
 use bywash_scenario::{Profile, Scenario, Visitor};
 use bywash_terminal::{Align, Table};
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 use serde_json::{Value, json};
 
 use super::side::{Outcome, rho};
@@ -45,7 +45,7 @@ impl Phase {
 pub(super) fn crowd(scenario: &Scenario) -> (Time, Time) {
     match scenario.profile {
         Profile::Pulse { at, lasts, .. } => (Time::ZERO + at, Time::ZERO + at + lasts),
-        _ => (Time::ZERO, Time::ZERO + Span::MAX),
+        _ => (Time::ZERO, Time::ZERO + TimeSpan::MAX),
     }
 }
 

@@ -11,7 +11,7 @@ use bywash_units::Time;
 
 use super::gauge::Gauge;
 use super::order_audit::crowd;
-use super::side::{Kind, rho};
+use super::side::{ProxyKind, rho};
 
 pub(super) struct Screen {
     terminal: bool,
@@ -79,13 +79,13 @@ impl Screen {
     }
 
     /// Shows the progress of one side.
-    pub(super) fn show(&self, kind: Kind, progress: &Progress) {
+    pub(super) fn show(&self, kind: ProxyKind, progress: &Progress) {
         // A poisoned lock means that the other side's thread has panicked, which is reported
         // elsewhere.
         let Ok(mut view) = self.view.lock() else { return };
         match kind {
-            Kind::Plain => view.plain.read(progress),
-            Kind::Bywash => view.bywash.read(progress),
+            ProxyKind::Plain => view.plain.read(progress),
+            ProxyKind::Bywash => view.bywash.read(progress),
         }
         let seconds = progress.elapsed.as_secs_f64();
         if self.terminal {
@@ -103,7 +103,7 @@ impl Screen {
 
     fn table(&self, view: &View, seconds: f64) -> Vec<String> {
         let most = view.plain.most().max(view.bywash.most());
-        let row = |kind: Kind, gauge: &Gauge| {
+        let row = |kind: ProxyKind, gauge: &Gauge| {
             format!("  {:<11}  {}   {}", kind.label(), numbers(gauge), gauge.strip(most))
         };
         let phase = format!("  {seconds:2.0} s  {}", self.plan.description(seconds));
@@ -116,8 +116,8 @@ impl Screen {
             String::new(),
             format!("  {:<11}  {}   orders over the minute", "shop behind", HEAD[0]),
             format!("  {:<11}  {}", "", HEAD[1]),
-            row(Kind::Plain, &view.plain),
-            self.painted(GOOD, row(Kind::Bywash, &view.bywash)),
+            row(ProxyKind::Plain, &view.plain),
+            self.painted(GOOD, row(ProxyKind::Bywash, &view.bywash)),
         ]
     }
 
@@ -127,10 +127,10 @@ impl Screen {
 
     fn plain_lines(&self, view: &View, seconds: f64) -> String {
         let start = format!("{seconds:3.0} s  {:<13}", self.plan.phase(seconds).name());
-        let row = |kind: Kind, gauge: &Gauge| {
+        let row = |kind: ProxyKind, gauge: &Gauge| {
             format!("{start}  {:<11}  {}", kind.label(), numbers(gauge))
         };
-        format!("{}\n{}", row(Kind::Plain, &view.plain), row(Kind::Bywash, &view.bywash))
+        format!("{}\n{}", row(ProxyKind::Plain, &view.plain), row(ProxyKind::Bywash, &view.bywash))
     }
 }
 
@@ -206,14 +206,14 @@ mod tests {
 
     fn screen() -> Screen {
         let plan = Plan { from: 15.0, to: 45.0, end: 60.0, rho: 2.5 };
-        let gauge = || Gauge::new(bywash_units::Span::from_secs(60));
+        let gauge = || Gauge::new(bywash_units::TimeSpan::from_secs(60));
         let view = View { plain: gauge(), bywash: gauge(), drawn: false, due: EVERY };
         Screen { terminal: true, colour: false, plan, view: Mutex::new(view) }
     }
 
     fn busy(seconds: u64) -> Progress {
         Progress {
-            elapsed: bywash_units::Span::from_secs(seconds),
+            elapsed: bywash_units::TimeSpan::from_secs(seconds),
             completed: seconds * 12_345,
             timed_out: seconds * 12_345,
             dropped: seconds * 12_345,

@@ -12,7 +12,7 @@ use bywash_gateway::{Gateway, Inheritance};
 use bywash_load::{Options, Run};
 use bywash_scenario::{RunResult, Scenario};
 use bywash_shop::{Order, Shop};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use super::folder::{self, Folder};
 use super::interactive;
@@ -21,14 +21,14 @@ use crate::{classes, shop};
 
 /// The proxy in front of the shop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ProxyKind {
     /// bywash with every decision switched off: it passes on all requests.
     Plain,
     /// bywash with its decisions.
     Bywash,
 }
 
-impl Kind {
+impl ProxyKind {
     pub(super) const fn label(self) -> &'static str {
         match self {
             Self::Plain => "plain proxy",
@@ -53,7 +53,7 @@ impl Kind {
 }
 
 pub(super) struct Side {
-    kind: Kind,
+    kind: ProxyKind,
     shop: Shop,
     gateway: Gateway,
     database: PathBuf,
@@ -62,14 +62,14 @@ pub(super) struct Side {
 
 /// The result of a run on one side.
 pub(super) struct Outcome {
-    pub(super) kind: Kind,
+    pub(super) kind: ProxyKind,
     pub(super) run: Run,
     /// The orders, read back from the shop's database.
     pub(super) orders: Vec<Order>,
 }
 
 impl Outcome {
-    fn of(kind: Kind, mut run: Run, shop: &Shop, database: &Path) -> Result<Self, Failure> {
+    fn of(kind: ProxyKind, mut run: Run, shop: &Shop, database: &Path) -> Result<Self, Failure> {
         run.tally.worked(shop::busy(shop));
         let orders = bywash_shop::orders(database).map_err(Failure::running)?;
         Ok(Self { kind, run, orders })
@@ -83,7 +83,11 @@ impl Outcome {
 
 impl Side {
     /// Opens a shop with an empty database in `folder`, and a gateway in front of it.
-    pub(super) fn open(kind: Kind, scenario: &Scenario, folder: &Folder) -> Result<Self, Failure> {
+    pub(super) fn open(
+        kind: ProxyKind,
+        scenario: &Scenario,
+        folder: &Folder,
+    ) -> Result<Self, Failure> {
         let database = folder.file(kind.file());
         let shop = shop::open(&database, scenario)?;
         let key = folder.file(KEY);
@@ -92,7 +96,7 @@ impl Side {
         let config = config(scenario, &shop, &admin(kind), &key, &state);
         let gateway = bywash_gateway::start(read(&config)?, Inheritance::default())
             .map_err(Failure::running)?;
-        gateway.bypass(kind == Kind::Plain);
+        gateway.bypass(kind == ProxyKind::Plain);
         gateway.tell_decisions(|note| {
             if let Some(line) = interactive::describe(note) {
                 say(format!("   {line}"));
@@ -175,7 +179,7 @@ impl Side {
 }
 
 /// The time that remaining work may take after the last visitor has gone.
-const GRACE: Span = Span::from_secs(5);
+const GRACE: TimeSpan = TimeSpan::from_secs(5);
 /// The name of the operators' key in the demo's folder.
 const KEY: &str = "operators.key";
 /// The validity of the token: longer than a demo.
@@ -185,8 +189,8 @@ const USUAL: &str = "127.0.0.1:7070";
 
 /// Returns the admin address: the usual one for the side behind bywash if it is free, else any free
 /// port.
-fn admin(kind: Kind) -> String {
-    let is_free = kind == Kind::Bywash && TcpListener::bind(USUAL).is_ok();
+fn admin(kind: ProxyKind) -> String {
+    let is_free = kind == ProxyKind::Bywash && TcpListener::bind(USUAL).is_ok();
     if is_free { USUAL.into() } else { "127.0.0.1:0".into() }
 }
 
@@ -251,7 +255,7 @@ mod tests {
     #[test]
     fn what_the_consoles_link_decides_at_the_demos_shop_is_written_down() {
         let (folder, scenario) = (Folder::new().unwrap(), scenario(interactive::CRAWLER).unwrap());
-        let side = Side::open(Kind::Bywash, &scenario, &folder).unwrap();
+        let side = Side::open(ProxyKind::Bywash, &scenario, &folder).unwrap();
         let link = side.console(&folder).unwrap();
         let (address, token) = link.split_once("/#/login/").unwrap();
         let address = address.strip_prefix("http://").unwrap().parse().unwrap();

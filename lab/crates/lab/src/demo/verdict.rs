@@ -25,7 +25,7 @@ pub(super) struct Promise {
     pub(super) found: String,
 }
 
-/// Seconds until the crowd's last visitors have gone after it has stopped arriving.
+/// The time in seconds from the end of the crowd's arrivals until its last visitors have left.
 const SETTLING_S: usize = 5;
 
 impl Verdict {
@@ -164,7 +164,7 @@ mod tests {
     use std::path::Path;
 
     use bywash_scenario::{Closes, Tally};
-    use bywash_units::Span;
+    use bywash_units::TimeSpan;
 
     use super::super::order_audit::Phase;
     use super::*;
@@ -175,7 +175,7 @@ mod tests {
 
     fn cell(useful: f64, wasted: Option<f64>, dropped_at: Option<usize>) -> ResultRow {
         let scenario = scenario();
-        let tally = Tally::new(&scenario, 2.5, Span::from_secs(60));
+        let tally = Tally::new(&scenario, 2.5, TimeSpan::from_secs(60));
         let mut cell = Tally::result_row(&[tally], &scenario, "x", 2.5, Closes::Visible);
         (cell.useful_work, cell.wasted_work) = (useful, wasted);
         if let Some(second) = dropped_at {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 
@@ -40,10 +40,10 @@ pub(super) struct Run {
     /// The step in which requests of each class are correlated with the servers' work, as in `1s`;
     /// `None`: they are not.
     #[serde(default, deserialize_with = "step")]
-    pub(super) correlate: Option<Span>,
+    pub(super) correlate: Option<TimeSpan>,
 }
 
-fn step<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Span>, D::Error> {
+fn step<'de, D: Deserializer<'de>>(from: D) -> Result<Option<TimeSpan>, D::Error> {
     let text = String::deserialize(from)?;
     text.parse().map(Some).map_err(D::Error::custom)
 }

@@ -10,7 +10,7 @@ use std::str::FromStr;
 
 use bywash_scenario::{ClassRow, ResultRow, RunResult, Scenario, Tier};
 use bywash_sim::{Correlation, Correlations};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use serde::Deserialize;
 use serde::de::{self, Deserializer};
 
@@ -38,7 +38,7 @@ pub(super) enum Count {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Metric {
     /// A share of all planned requests, in percent.
-    Share(Count),
+    Ratio(Count),
     /// Planned requests less requests made (retries included), in percent of the planned ones.
     NotGenerated,
     /// Unanswered requests in percent of the requests made: paper 2's throughput loss.
@@ -70,14 +70,14 @@ pub(super) enum Metric {
     /// The servers' work in percent of their capacity, in a run that computes correlations.
     Used,
     /// Requests answered within this time, in percent of the requests made.
-    Within(Span),
+    Within(TimeSpan),
     /// Useful work as in the result, in percent.
     UsefulWork,
     /// Requests of a class, or of all of `browsing`.
     Of(Count, String),
     /// The fraction of the requests that were not refused that took longer than this. A request
     /// counts as longer if its client left before.
-    Over(Span),
+    Over(TimeSpan),
     /// 5000 × the probability that a session at this class ends in an order.
     Utility(String),
 }
@@ -134,7 +134,7 @@ impl FromStr for Metric {
         let named =
             COUNTS.iter().find_map(|(name, count)| Some((text.strip_prefix(name)?, *count)));
         match named {
-            Some((" %", count)) => Ok(Self::Share(count)),
+            Some((" %", count)) => Ok(Self::Ratio(count)),
             Some((of, count)) => {
                 let class = of.strip_prefix(" of ").ok_or_else(unknown)?;
                 Ok(Self::Of(count, class.into()))
@@ -149,7 +149,7 @@ impl fmt::Display for Metric {
         let name =
             |count| COUNTS.iter().find(|(_, one)| *one == count).map_or("", |(name, _)| name);
         match self {
-            Self::Share(count) => write!(f, "{} %", name(*count)),
+            Self::Ratio(count) => write!(f, "{} %", name(*count)),
             Self::NotGenerated => f.write_str("not generated %"),
             Self::UsefulWork => f.write_str("useful work %"),
             Self::Loss => f.write_str("loss %"),
@@ -194,7 +194,7 @@ impl Metric {
         };
         let planned = cell.requests_planned as f64;
         match self {
-            Self::Share(count) => {
+            Self::Ratio(count) => {
                 let all: u64 = cell.classes.iter().map(|class| count.of(class)).sum();
                 Ok(100.0 * all as f64 / planned)
             }
@@ -254,7 +254,7 @@ impl Metric {
 }
 
 /// Returns the fraction of answered requests that took at most `span`.
-fn within(cell: &ResultRow, span: Span) -> f64 {
+fn within(cell: &ResultRow, span: TimeSpan) -> f64 {
     cell.response.all.within(span.as_secs_f64() * 1e3).unwrap_or(0.0)
 }
 

@@ -11,10 +11,10 @@ use std::{fs, io};
 
 use bywash_command::Failure;
 use bywash_load::{Options, Progress, Run};
-use bywash_peer::{Kind, Running, Scratch, free_port};
+use bywash_peer::{PeerKind, Running, Scratch, free_port};
 use bywash_scenario::{Closes, Scenario, Tally};
 use bywash_shop::{Order, Shop};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use super::peer::{self, PeerSettings};
 use crate::args::Peer;
@@ -22,7 +22,7 @@ use crate::live::not_begun;
 use crate::shop;
 
 /// The maximum time that visitors go on after the last arrival.
-pub(super) const DRAIN: Span = Span::from_secs(5);
+pub(super) const DRAIN: TimeSpan = TimeSpan::from_secs(5);
 
 /// The load of the learning run: that of a shop on a good day.
 const QUIET: f64 = 0.7;
@@ -61,10 +61,10 @@ impl Experiment {
     /// Returns the path of the peer's program.
     pub(super) fn program(&self, peer: Peer) -> Result<PathBuf, Failure> {
         Ok(match peer.kind() {
-            Kind::Bywash => std::env::current_exe().map_err(Failure::running)?,
-            Kind::Haproxy => "haproxy".into(),
-            Kind::Nginx => "nginx".into(),
-            Kind::Envoy => self.envoy.clone(),
+            PeerKind::Bywash => std::env::current_exe().map_err(Failure::running)?,
+            PeerKind::Haproxy => "haproxy".into(),
+            PeerKind::Nginx => "nginx".into(),
+            PeerKind::Envoy => self.envoy.clone(),
         })
     }
 
@@ -177,7 +177,7 @@ impl Experiment {
     /// arrivals have ended.
     fn in_time(&self, orders: &[Order], rho: f64, begun: SystemTime) -> u64 {
         let duration = self.scenario.duration(rho);
-        let end = bywash_units::Time::ZERO + duration - Span::from_millis(1);
+        let end = bywash_units::Time::ZERO + duration - TimeSpan::from_millis(1);
         if self.scenario.profile.rho_at(rho, end) < 1.0 {
             return orders.len() as u64;
         }

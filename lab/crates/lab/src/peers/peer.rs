@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use bywash_peer::Kind;
+use bywash_peer::PeerKind;
 use bywash_scenario::Scenario;
 use bywash_sim::peers::haproxy_expert;
 
@@ -30,12 +30,12 @@ pub(super) struct PeerSettings<'a> {
 
 impl Peer {
     /// Returns the program of the peer.
-    pub(super) const fn kind(self) -> Kind {
+    pub(super) const fn kind(self) -> PeerKind {
         match self {
-            Self::Bywash | Self::BywashLearned | Self::BywashPlain => Kind::Bywash,
-            Self::Haproxy | Self::HaproxyExpert | Self::HaproxyTold => Kind::Haproxy,
-            Self::Nginx => Kind::Nginx,
-            Self::Envoy => Kind::Envoy,
+            Self::Bywash | Self::BywashLearned | Self::BywashPlain => PeerKind::Bywash,
+            Self::Haproxy | Self::HaproxyExpert | Self::HaproxyTold => PeerKind::Haproxy,
+            Self::Nginx => PeerKind::Nginx,
+            Self::Envoy => PeerKind::Envoy,
         }
     }
 
@@ -274,7 +274,7 @@ mod tests {
     /// Checks the configurations of other programs; the tests of the binary check bywash's own.
     #[test]
     fn each_installed_program_likes_its_configuration_at_any_limit() {
-        for peer in Peer::ALL.into_iter().filter(|peer| peer.kind() != Kind::Bywash) {
+        for peer in Peer::ALL.into_iter().filter(|peer| peer.kind() != PeerKind::Bywash) {
             let program = std::env::var_os("BYWASH_ENVOY").filter(|_| peer == Peer::Envoy);
             let program = program.map_or_else(|| peer.kind().to_string().into(), PathBuf::from);
             if let Err(why) = peer.kind().version(&program) {

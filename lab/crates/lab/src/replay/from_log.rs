@@ -8,7 +8,7 @@ use bywash_scenario::{
     Class, Closes, Distribution, Graph, Profile, Recording, Scenario, Servers, Source, Tier,
     WaitsFor,
 };
-use bywash_units::{Span, Utility};
+use bywash_units::{TimeSpan, Utility};
 
 use super::options::ReplayOptions;
 use super::workload::{Mean, PAUSE};
@@ -20,7 +20,7 @@ pub(super) fn scenario(
     options: &ReplayOptions,
     means: &[Mean],
     recording: Recording,
-    (rho, lasted): (f64, Span),
+    (rho, lasted): (f64, TimeSpan),
     args: &Replay,
 ) -> Scenario {
     let classes = config.classes.iter().enumerate().map(|(index, class)| Class {
@@ -79,7 +79,7 @@ pub(super) fn scenario(
 fn client(args: &Replay) -> Client {
     Client {
         // Think times are recorded.
-        think: Distribution::Constant(Span::ZERO),
+        think: Distribution::Constant(TimeSpan::ZERO),
         patience: Distribution::Exponential(args.patience),
         waits_for: WaitsFor::Answer,
         retries: args.retries,

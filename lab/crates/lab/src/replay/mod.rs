@@ -93,9 +93,9 @@ fn config(path: &Path) -> Result<Config, Failure> {
 fn choice(name: &str, config: &Config) -> PolicyChoice {
     let text = |value| match value {
         Value::Count(count) => count.to_string(),
-        Value::Share(share) => share.get().to_string(),
+        Value::Ratio(share) => share.get().to_string(),
         Value::Number(number) => number.to_string(),
-        Value::Span(span) => span.to_string(),
+        Value::TimeSpan(span) => span.to_string(),
         Value::Choice(word) => word.to_owned(),
     };
     let parameters = if config.scheduler.name() == name {

@@ -4,7 +4,7 @@
 use bywash_config::Config;
 use bywash_scenario::Class;
 use bywash_sense::access_log::End;
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use super::reader::LoggedRequest;
 use crate::args::{Replay, ServiceOf};
@@ -16,8 +16,8 @@ pub(super) struct ReplayOptions {
     /// Whether a success of a class is an order, by class.
     pub(super) orders: Vec<bool>,
     /// The service time of each class if the log has none, and below it that of any class.
-    pub(super) given: Vec<Option<Span>>,
-    pub(super) any: Option<Span>,
+    pub(super) given: Vec<Option<TimeSpan>>,
+    pub(super) any: Option<TimeSpan>,
 }
 
 impl ReplayOptions {

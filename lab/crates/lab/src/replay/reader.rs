@@ -14,20 +14,20 @@ use bywash_sense::access_log::{
     End, Flaw, Format, Line, Lines, Logged, Parser, Who, open, unpacked,
 };
 use bywash_terminal::text::excerpt;
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 /// A request of the log.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LoggedRequest {
     /// The time since 1970.
-    pub(super) began: Span,
+    pub(super) began: TimeSpan,
     /// The resolution of that time.
-    pub(super) grain: Span,
+    pub(super) grain: TimeSpan,
     pub(super) class: u8,
     pub(super) who: Who,
     pub(super) end: End,
-    pub(super) waited: Option<Span>,
-    pub(super) service: Option<Span>,
+    pub(super) waited: Option<TimeSpan>,
+    pub(super) service: Option<TimeSpan>,
     /// A hash of method and target.
     pub(super) target: u64,
     /// Whether its method is safe (RFC 9110 §9.2.1).
@@ -36,7 +36,7 @@ pub(super) struct LoggedRequest {
 
 impl LoggedRequest {
     /// Returns how long the request took, as far as the log tells.
-    pub(super) fn took(&self) -> Span {
+    pub(super) fn took(&self) -> TimeSpan {
         self.waited.unwrap_or_default() + self.service.unwrap_or_default()
     }
 
@@ -49,7 +49,7 @@ impl LoggedRequest {
     }
 
     /// Returns when the request ended.
-    pub(super) fn ended(&self) -> Span {
+    pub(super) fn ended(&self) -> TimeSpan {
         self.began + self.took()
     }
 }
@@ -89,7 +89,7 @@ const WIDTH: usize = 60;
 
 /// The longest time from the middle of a log. A request beyond it comes from a wrong clock, and
 /// playing the years between would take very long.
-const FAR: Span = Span::from_secs(31 * 86_400);
+const FAR: TimeSpan = TimeSpan::from_secs(31 * 86_400);
 
 impl LogContent {
     /// Reads a file, or standard input for `-`; at most `limit` lines.
@@ -147,7 +147,7 @@ impl LogContent {
     }
 
     fn remove_strays(&mut self) {
-        let mut times: Vec<Span> = self.requests.iter().map(|request| request.began).collect();
+        let mut times: Vec<TimeSpan> = self.requests.iter().map(|request| request.began).collect();
         if times.is_empty() {
             return;
         }
@@ -168,7 +168,7 @@ fn logged_request(logged: &Logged<'_>, config: &Config) -> LoggedRequest {
         who: logged.who,
         end: logged.end,
         waited: logged.waited,
-        service: logged.service.map(|service| service.max(Span::from_micros(1))),
+        service: logged.service.map(|service| service.max(TimeSpan::from_micros(1))),
         target: logged.request_hash(),
         safe: matches!(&*logged.method, "GET" | "HEAD" | "OPTIONS" | "TRACE"),
     }
@@ -190,13 +190,13 @@ fn class(logged: &Logged<'_>, config: &Config) -> ClassId {
 /// the file. Otherwise all of them would arrive at its beginning.
 fn spread(requests: &mut [LoggedRequest]) {
     let same_second = |a: &LoggedRequest, b: &LoggedRequest| {
-        let coarse = Span::from_secs(1);
+        let coarse = TimeSpan::from_secs(1);
         a.grain == coarse && b.grain == coarse && a.ended() == b.ended()
     };
     for second in requests.chunk_by_mut(same_second) {
         let (all, grain) = (second.len() as u64, second[0].grain.as_nanos());
         for (index, request) in (0..).zip(second) {
-            request.began += Span::from_nanos(grain / all * index);
+            request.began += TimeSpan::from_nanos(grain / all * index);
         }
     }
 }

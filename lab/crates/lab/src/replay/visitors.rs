@@ -14,12 +14,12 @@
 use std::collections::HashMap;
 
 use bywash_sense::access_log::{End, Who};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use super::reader::LoggedRequest;
 
 /// The time without a request after which a session is over.
-const SILENCE: Span = Span::from_secs(30 * 60);
+const SILENCE: TimeSpan = TimeSpan::from_secs(30 * 60);
 
 /// The maximum number of visitors without a session at one address that a session may continue. The
 /// newest are tried first, so one that is further back has most probably gone.
@@ -144,13 +144,13 @@ mod tests {
 
     fn at(second: u64, who: Who, end: End) -> LoggedRequest {
         LoggedRequest {
-            began: Span::from_secs(second),
-            grain: Span::from_millis(1),
+            began: TimeSpan::from_secs(second),
+            grain: TimeSpan::from_millis(1),
             class: 0,
             who,
             end,
             waited: None,
-            service: Some(Span::from_millis(100)),
+            service: Some(TimeSpan::from_millis(100)),
             target: 7,
             safe: true,
         }
@@ -202,7 +202,7 @@ mod tests {
         let come = [at(0, stranger(), OK), at(1900, session(5), OK)];
         assert_eq!(of(&come), [vec![0], vec![1]]);
         // The stranger is still being answered.
-        let slow = LoggedRequest { service: Some(Span::from_secs(9)), ..at(0, stranger(), OK) };
+        let slow = LoggedRequest { service: Some(TimeSpan::from_secs(9)), ..at(0, stranger(), OK) };
         assert_eq!(of(&[slow, at(1, session(5), OK)]), [vec![0], vec![1]]);
     }
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bywash_config::Config;
 use bywash_scenario::{Closes, Ending, Of, Recording, ResultRow, Scenario, Tally, Visit};
 use bywash_sense::access_log::End;
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use super::from_log::scenario;
 use super::options::ReplayOptions;
@@ -15,15 +15,15 @@ use super::visitors::{IntendedRequest, LoggedVisitor, group_by_visitor};
 use crate::args::Replay;
 
 /// The time after which visitors retry, if they do.
-pub(super) const PAUSE: Span = Span::from_secs(5);
+pub(super) const PAUSE: TimeSpan = TimeSpan::from_secs(5);
 
 /// The assumed service time of a request if none is known at all.
-const UNKNOWN: Span = Span::from_millis(100);
+const UNKNOWN: TimeSpan = TimeSpan::from_millis(100);
 
 /// The assumed service time of a class, for requests without one in the log.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Mean {
-    pub(super) time: Span,
+    pub(super) time: TimeSpan,
     pub(super) source: MeanSource,
 }
 
@@ -48,12 +48,12 @@ pub(super) struct WorkloadModel {
     /// The load of its busiest minute, if the log is longer than two minutes.
     pub(super) busiest: Option<f64>,
     /// The time from its first request to its last answer.
-    pub(super) lasted: Span,
+    pub(super) lasted: TimeSpan,
     pub(super) visitors: usize,
     pub(super) intended_requests: usize,
     pub(super) gaps: Gaps,
     pub(super) after_last_arrival: AfterLastArrival,
-    began: Span,
+    began: TimeSpan,
 }
 
 /// The intended requests that begin only after the last visitor has arrived, even without waiting.
@@ -94,16 +94,16 @@ impl WorkloadModel {
         let began = requests.first().expect("the caller has read a request").began;
         let ended = requests.iter().map(LoggedRequest::ended).max().unwrap_or(began);
         // The times of a log have no meaning below a second.
-        let lasted = less(ended, began).max(Span::from_secs(1));
+        let lasted = less(ended, began).max(TimeSpan::from_secs(1));
         let means = means(requests, options);
         let visitors = group_by_visitor(requests);
         let recorder = Recorder { requests, options, means: &means, began };
         let recording = recorder.record(&visitors);
-        let per_worker = |work: Span, time: Span| {
+        let per_worker = |work: TimeSpan, time: TimeSpan| {
             work.as_secs_f64() / (f64::from(options.workers) * time.as_secs_f64())
         };
         let rho = per_worker(recording.work(), lasted).max(f64::MIN_POSITIVE);
-        let minute = Span::from_secs(60);
+        let minute = TimeSpan::from_secs(60);
         let busiest = recorder.busiest(&visitors, minute).filter(|_| lasted > minute * 2);
         Self {
             rho,
@@ -132,7 +132,7 @@ impl WorkloadModel {
         }
         for request in requests {
             let class = usize::from(request.class);
-            let at = |when: Span| Time::ZERO + less(when, self.began);
+            let at = |when: TimeSpan| Time::ZERO + less(when, self.began);
             tally.generated(class, at(request.began));
             let of = Of { class, order: options.is_order(request) };
             let (ended, ending) = (at(request.ended()), ending(request.end));
@@ -166,12 +166,12 @@ fn ending(end: End) -> Ending {
     }
 }
 
-fn less(later: Span, earlier: Span) -> Span {
-    Span::from_nanos(later.as_nanos().saturating_sub(earlier.as_nanos()))
+fn less(later: TimeSpan, earlier: TimeSpan) -> TimeSpan {
+    TimeSpan::from_nanos(later.as_nanos().saturating_sub(earlier.as_nanos()))
 }
 
 /// Returns the service time that a request reveals: only an answered request has the whole of it.
-fn measured(request: &LoggedRequest) -> Option<Span> {
+fn measured(request: &LoggedRequest) -> Option<TimeSpan> {
     match request.end {
         End::Answered(_) | End::Late(_) | End::Untold => request.service,
         End::Refused | End::Left | End::Failed => None,
@@ -189,7 +189,7 @@ fn means(requests: &[LoggedRequest], options: &ReplayOptions) -> Vec<Mean> {
         *count += 1;
     }
     let mean =
-        |(sum, count): (f64, u64)| (count > 0).then(|| Span::from_secs_f64(sum / count as f64));
+        |(sum, count): (f64, u64)| (count > 0).then(|| TimeSpan::from_secs_f64(sum / count as f64));
     let all = mean(sums.iter().fold((0.0, 0), |all, one| (all.0 + one.0, all.1 + one.1)));
     let of = |(class, sum): (usize, &(f64, u64))| {
         let candidates = [
@@ -210,7 +210,7 @@ struct Recorder<'a> {
     requests: &'a [LoggedRequest],
     options: &'a ReplayOptions,
     means: &'a [Mean],
-    began: Span,
+    began: TimeSpan,
 }
 
 impl Recorder<'_> {
@@ -232,14 +232,14 @@ impl Recorder<'_> {
 
     fn visit(&self, intended: IntendedRequest, next: Option<IntendedRequest>) -> Visit {
         let request = &self.requests[intended.last as usize];
-        let think = next.map_or(Span::ZERO, |next| {
+        let think = next.map_or(TimeSpan::ZERO, |next| {
             less(self.requests[next.first as usize].began, request.ended())
         });
         let order = self.options.is_order(request);
         Visit { class: usize::from(request.class), demand: self.demand(intended), think, order }
     }
 
-    fn demand(&self, intended: IntendedRequest) -> Span {
+    fn demand(&self, intended: IntendedRequest) -> TimeSpan {
         let request = &self.requests[intended.last as usize];
         measured(request).unwrap_or(self.means[usize::from(request.class)].time)
     }
@@ -264,7 +264,7 @@ impl Recorder<'_> {
     fn after_last_arrival(
         &self,
         visitors: &[LoggedVisitor],
-        lasted: Span,
+        lasted: TimeSpan,
         speed: f64,
     ) -> AfterLastArrival {
         let mut after_last_arrival = AfterLastArrival::default();
@@ -284,8 +284,8 @@ impl Recorder<'_> {
     }
 
     /// Returns the work requested in the busiest stretch of this length.
-    fn busiest(&self, visitors: &[LoggedVisitor], stretch: Span) -> Option<Span> {
-        let mut work: BTreeMap<u64, Span> = BTreeMap::new();
+    fn busiest(&self, visitors: &[LoggedVisitor], stretch: TimeSpan) -> Option<TimeSpan> {
+        let mut work: BTreeMap<u64, TimeSpan> = BTreeMap::new();
         for intended in visitors.iter().flat_map(|visitor| &visitor.intended_requests) {
             let began = less(self.requests[intended.first as usize].began, self.began);
             let sum = work.entry(began.as_nanos() / stretch.as_nanos()).or_default();
@@ -374,7 +374,7 @@ mod tests {
         let (two, ..) = model(&log(), &["--speed", "2", "--workers", "1"]);
         assert!((two.rho - 10.5 / 10.0).abs() < 1e-9, "{}", two.rho);
         assert!((two.scenario.rho[0] - 2.1).abs() < 1e-9);
-        assert_eq!(two.scenario.duration(2.1), Span::from_secs(5));
+        assert_eq!(two.scenario.duration(2.1), TimeSpan::from_secs(5));
     }
 
     #[test]
@@ -415,11 +415,11 @@ mod tests {
         let (model, ..) = model(&log(), &[]);
         let mut visitor = model.scenario.visitor(1, 0, Time::ZERO);
         let attempt = visitor.attempt(&model.scenario);
-        assert_eq!((attempt.class, attempt.demand), (0, Span::from_secs(1)));
+        assert_eq!((attempt.class, attempt.demand), (0, TimeSpan::from_secs(1)));
         let next = visitor.ended(&model.scenario, Ending::Completed);
-        assert_eq!(next, bywash_scenario::Next::After(Span::from_secs(2)));
+        assert_eq!(next, bywash_scenario::Next::After(TimeSpan::from_secs(2)));
         let attempt = visitor.attempt(&model.scenario);
-        assert_eq!(attempt.patience, Span::from_secs(3), "the patience of its class");
+        assert_eq!(attempt.patience, TimeSpan::from_secs(3), "the patience of its class");
     }
 
     #[test]
@@ -430,7 +430,7 @@ mod tests {
             (model.scenario.classes[2].service.mean(), model.gaps.means.into_iter().next())
         };
         let both = log() + &refused;
-        let all = Span::from_millis(1800);
+        let all = TimeSpan::from_millis(1800);
         assert_eq!(
             time(&both, &[]),
             (all, Some(MeanSource::Class)),
@@ -439,8 +439,8 @@ mod tests {
         let of = |more: &[&str]| time(&refused, more);
         assert_eq!(of(&[]), (UNKNOWN, Some(MeanSource::Nothing)));
         let (any, one) = (["--service", "1s"], ["--service", "rare=2s", "--service", "1s"]);
-        assert_eq!(of(&any), (Span::from_secs(1), Some(MeanSource::CommandLine)));
-        assert_eq!(of(&one), (Span::from_secs(2), Some(MeanSource::CommandLine)));
+        assert_eq!(of(&any), (TimeSpan::from_secs(1), Some(MeanSource::CommandLine)));
+        assert_eq!(of(&one), (TimeSpan::from_secs(2), Some(MeanSource::CommandLine)));
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use bywash_report::figure::{Axis, Bars, Curves, Point, Series, Svg, bars, curves};
 use bywash_report::{Block, Section};
 use bywash_scenario::ResultRow;
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use super::Row;
 use crate::args::Vary;
@@ -113,7 +113,7 @@ fn mean(
 /// Returns the values as numbers, with times in seconds; `None` if a value is neither.
 fn numbers(values: &[String]) -> Option<Vec<f64>> {
     let number = |value: &String| {
-        let span = || value.parse::<Span>().ok().map(Span::as_secs_f64);
+        let span = || value.parse::<TimeSpan>().ok().map(TimeSpan::as_secs_f64);
         value.parse().ok().filter(|number: &f64| number.is_finite()).or_else(span)
     };
     values.iter().map(number).collect()

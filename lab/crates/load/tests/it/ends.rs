@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bywash_load::Options;
 use bywash_scenario::Closes;
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use crate::play::{alone, at, crowd, impatient, play};
 use crate::site::{answer, answering, handling, one_by_one, request, wait_for_close, write_ok};
@@ -36,7 +36,7 @@ fn at_a_site_that_never_answers_all_time_out_and_it_sees_every_one_leave() {
         wait_for_close(&mut stream);
         left.send(()).expect("the test listens");
     });
-    let scenario = impatient(crowd(), Span::from_millis(50), 1);
+    let scenario = impatient(crowd(), TimeSpan::from_millis(50), 1);
     let (_, cell) = play(&scenario, &at(&url));
     assert!(cell.generated > 20, "{}", cell.generated);
     assert_eq!(cell.timed_out, cell.generated);
@@ -65,7 +65,7 @@ fn busy_with_the_first() -> String {
 #[test]
 fn a_client_closes_as_soon_as_her_patience_ends() {
     let url = busy_with_the_first();
-    let scenario = impatient(alone(), Span::from_secs(1), 1);
+    let scenario = impatient(alone(), TimeSpan::from_secs(1), 1);
     let (_, cell) = play(&scenario, &at(&url));
     assert_eq!((cell.timed_out, cell.completed), (1, 2));
 }
@@ -73,8 +73,8 @@ fn a_client_closes_as_soon_as_her_patience_ends() {
 #[test]
 fn behind_a_hop_that_hides_closes_her_connection_stays_open() {
     let url = busy_with_the_first();
-    let scenario = impatient(alone(), Span::from_millis(100), 1);
-    let options = Options { closes: Closes::Hidden, drain: Span::from_millis(500), ..at(&url) };
+    let scenario = impatient(alone(), TimeSpan::from_millis(100), 1);
+    let options = Options { closes: Closes::Hidden, drain: TimeSpan::from_millis(500), ..at(&url) };
     let (_, cell) = play(&scenario, &options);
     assert_eq!((cell.timed_out, cell.completed), (2, 0));
     assert_eq!(cell.closes, Closes::Hidden);
@@ -84,7 +84,7 @@ fn behind_a_hop_that_hides_closes_her_connection_stays_open() {
 fn a_close_that_cannot_be_hidden_makes_the_run_invalid() {
     let url = handling(|mut stream| wait_for_close(&mut stream));
     let options = Options { closes: Closes::Hidden, max_visitors: 1, ..at(&url) };
-    let scenario = impatient(alone(), Span::from_millis(50), 0);
+    let scenario = impatient(alone(), TimeSpan::from_millis(50), 0);
     let (run, cell) = play(&scenario, &options);
     assert_eq!((cell.timed_out, run.not_started), (1, 0));
     let why = run.invalid.expect("her own place was the only one");
@@ -94,7 +94,7 @@ fn a_close_that_cannot_be_hidden_makes_the_run_invalid() {
 #[test]
 fn what_is_left_when_the_run_is_over_is_closed_and_has_timed_out() {
     let url = handling(|mut stream| wait_for_close(&mut stream));
-    let options = Options { drain: Span::from_millis(50), ..at(&url) };
+    let options = Options { drain: TimeSpan::from_millis(50), ..at(&url) };
     let (_, cell) = play(&crowd(), &options);
     assert_eq!(cell.timed_out, cell.generated);
     assert_eq!(cell.not_generated, cell.generated, "one of two was made");
@@ -104,7 +104,7 @@ fn what_is_left_when_the_run_is_over_is_closed_and_has_timed_out() {
 fn a_visitor_who_is_thinking_when_the_run_ends_has_not_made_the_rest() {
     let url = answering(|_| answer(200, ""));
     let mut scenario = alone();
-    scenario.client.think = bywash_scenario::Distribution::Constant(Span::from_secs(3600));
+    scenario.client.think = bywash_scenario::Distribution::Constant(TimeSpan::from_secs(3600));
     let (_, cell) = play(&scenario, &at(&url));
     assert_eq!((cell.completed, cell.not_generated), (1, 1));
 }
@@ -127,7 +127,7 @@ fn a_question_that_was_sent_is_not_asked_again_by_itself() {
             write_ok(&mut stream);
         }
     });
-    let scenario = impatient(alone(), Span::MAX, 0);
+    let scenario = impatient(alone(), TimeSpan::MAX, 0);
     let (_, cell) = play(&scenario, &at(&url));
     assert_eq!((cell.completed, cell.failed), (1, 1));
     assert_eq!(questions.try_iter().count(), 1);
@@ -157,7 +157,7 @@ fn an_answer_that_drips_beyond_patience_comes_too_late() {
             thread::sleep(Duration::from_millis(10));
         }
     });
-    let scenario = impatient(alone(), Span::from_millis(200), 0);
+    let scenario = impatient(alone(), TimeSpan::from_millis(200), 0);
     let (_, cell) = play(&scenario, &at(&url));
     assert_eq!((cell.generated, cell.timed_out), (1, 1));
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use bywash_load::{Options, Progress, Run, run};
 use bywash_scenario::{Profile, ResultRow, Scenario};
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 /// Two requests per session, `GET /` and then `POST /buy`, with 100 ms between. Clients have
 /// infinite patience and two immediate retries.
@@ -50,7 +50,7 @@ pub(crate) fn alone() -> Scenario {
 }
 
 /// Returns this scenario with clients of this patience and at most this many retries.
-pub(crate) fn impatient(mut scenario: Scenario, patience: Span, retries: u32) -> Scenario {
+pub(crate) fn impatient(mut scenario: Scenario, patience: TimeSpan, retries: u32) -> Scenario {
     scenario.client.patience = bywash_scenario::Distribution::Constant(patience);
     scenario.client.retries = retries;
     scenario

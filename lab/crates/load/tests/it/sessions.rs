@@ -12,7 +12,7 @@ use bywash_scenario::file::Length;
 use bywash_scenario::{
     ClientSet, Distribution, Recording, Scenario, Shown, Signal, Source, Visit, Visitor, WaitsFor,
 };
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use crate::play::{alone, at, crowd, play};
 use crate::site::{answer, answering, handling, request, wait_for_close, write_ok};
@@ -170,8 +170,8 @@ fn who_carries_a_signal_shows_it_in_every_request_and_nobody_else_does() {
 #[test]
 fn a_recorded_visitor_asks_for_what_she_asked_for_then() {
     let (url, requests) = listening();
-    let demand = Span::from_millis(3);
-    let visit = |class| Visit { class, demand, think: Span::ZERO, order: false };
+    let demand = TimeSpan::from_millis(3);
+    let visit = |class| Visit { class, demand, think: TimeSpan::ZERO, order: false };
     let mut recording = Recording::default();
     recording.add(Time::ZERO, [1, 1, 0].map(visit));
     let scenario = Scenario { source: Source::Recorded(recording), ..alone() };
@@ -215,7 +215,7 @@ fn a_connection_that_the_site_has_closed_meanwhile_is_replaced() {
 fn work_beyond_the_useful_is_wasted_when_the_site_says_how_long_it_worked() {
     let url = answering(|_| answer(200, ""));
     let asked = AtomicU64::new(0);
-    let busy = move || Some(Span::from_millis(500 + 40 * asked.fetch_add(1, Ordering::SeqCst)));
+    let busy = move || Some(TimeSpan::from_millis(500 + 40 * asked.fetch_add(1, Ordering::SeqCst)));
     let options = Options { busy: Some(Box::new(busy)), ..at(&url) };
     let (_, cell) = play(&alone(), &options);
     // 40 ms busy, 6 + 4 ms of it useful, of 300 ms in total.
@@ -226,7 +226,7 @@ fn work_beyond_the_useful_is_wasted_when_the_site_says_how_long_it_worked() {
 #[test]
 fn a_visitor_for_whom_there_is_no_place_makes_the_run_invalid() {
     let url = handling(|mut stream| wait_for_close(&mut stream));
-    let options = Options { max_visitors: 1, drain: Span::from_millis(50), ..at(&url) };
+    let options = Options { max_visitors: 1, drain: TimeSpan::from_millis(50), ..at(&url) };
     let (run, cell) = play(&crowd(), &options);
     assert_eq!((cell.generated, cell.timed_out), (1, 1));
     assert!(run.not_started > 10, "{}", run.not_started);
@@ -266,10 +266,10 @@ fn what_cannot_be_played_is_refused_before_it_begins() {
         addresses: 1,
         patience: bywash_scenario::Distribution::Never,
         burst: 1,
-        holds: Span::ZERO,
+        holds: TimeSpan::ZERO,
         rate: 0,
-        from: Span::ZERO,
-        until: Span::MAX,
+        from: TimeSpan::ZERO,
+        until: TimeSpan::MAX,
     });
     assert!(refused(&at(&url), &scenario).contains("adversaries can only be simulated"));
     assert!(refused(&at("https://127.0.0.1:1"), &alone()).contains("https"));
@@ -291,7 +291,7 @@ fn who_is_refused_comes_again_when_asked_to_and_says_that_she_does() {
     let mut scenario = alone();
     scenario.client.keeps_retry_after = true;
     scenario.client.declares_retries = true;
-    scenario.length = Length::Duration(Span::from_secs(5));
+    scenario.length = Length::Duration(TimeSpan::from_secs(5));
     let (_, cell) = play(&scenario, &at(&url));
     assert_eq!((cell.dropped, cell.completed), (1, 2));
     let asked = asked.lock().unwrap();
@@ -304,7 +304,7 @@ fn who_is_refused_comes_again_when_asked_to_and_says_that_she_does() {
 #[test]
 fn a_run_that_is_over_before_anybody_comes_is_not_begun() {
     let mut scenario = crowd();
-    scenario.length = Length::Duration(Span::from_micros(1));
+    scenario.length = Length::Duration(TimeSpan::from_micros(1));
     let error = run(&scenario, &at("http://127.0.0.1:9"), &mut |_| ());
     assert!(matches!(error, Err(LoadError::Nobody { .. })), "{error:?}");
 }
@@ -326,7 +326,7 @@ fn clients_of_a_set_ask_one_after_the_other_and_who_is_not_counted_leaves_no_fig
         })
     };
     let mut scenario = crowd();
-    scenario.client.think = Distribution::Constant(Span::from_millis(10));
+    scenario.client.think = Distribution::Constant(TimeSpan::from_millis(10));
     let set = |name: &str, clients, counted| ClientSet {
         name: name.to_owned(),
         clients,

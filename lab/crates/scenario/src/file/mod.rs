@@ -2,7 +2,7 @@
 //!
 //! The private module `raw` defines the form of the file, and `base` reads it.
 
-use bywash_units::{Rate, Span, Time};
+use bywash_units::{Rate, Time, TimeSpan};
 
 use crate::adversary::Adversary;
 use crate::arrivals::Profile;
@@ -27,7 +27,7 @@ pub struct Scenario {
     /// Further properties of the servers.
     pub servers: Servers,
     /// How long a request may wait for a worker; `None` is as long as its client waits.
-    pub max_wait: Option<Span>,
+    pub max_wait: Option<TimeSpan>,
     /// The most sessions that are remembered; `None` is the gateway's default.
     pub sessions: Option<u32>,
     /// The classes of requests, in the order of the file.
@@ -35,7 +35,7 @@ pub struct Scenario {
     /// The session graph.
     pub graph: Graph,
     /// Times from which sessions start at another class than the graph says, in order.
-    pub starts: Vec<(Span, usize)>,
+    pub starts: Vec<(TimeSpan, usize)>,
     /// The course of offered load over time.
     pub profile: Profile,
     /// The origin of visitors.
@@ -67,7 +67,7 @@ pub struct Scenario {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Length {
     /// Sessions arrive for this long.
-    Duration(Span),
+    Duration(TimeSpan),
     /// Sessions arrive until an ideal policy would have confirmed this many orders, over all seeds
     /// of a result row.
     Orders(u64),
@@ -76,7 +76,7 @@ pub enum Length {
 impl Scenario {
     /// The longest time during which visitors may arrive, a year. Beyond it moments could no longer
     /// be told apart.
-    pub const LONGEST: Span = Span::from_secs(366 * 24 * 3600);
+    pub const LONGEST: TimeSpan = TimeSpan::from_secs(366 * 24 * 3600);
 
     /// Returns the seeds to run.
     pub fn seed_numbers(&self) -> impl Iterator<Item = u64> + use<> {
@@ -85,7 +85,7 @@ impl Scenario {
 
     /// Returns the session rate at ρ = 1.
     pub fn unit_rate(&self) -> Rate {
-        let work = self.graph.work_per_session(&self.classes).unwrap_or(Span::MAX);
+        let work = self.graph.work_per_session(&self.classes).unwrap_or(TimeSpan::MAX);
         Rate::per_second(f64::from(self.workers) / work.as_secs_f64())
     }
 
@@ -121,14 +121,14 @@ impl Scenario {
     }
 
     /// Returns how long sessions arrive in one seed of a run at level `rho`.
-    pub fn duration(&self, rho: f64) -> Span {
+    pub fn duration(&self, rho: f64) -> TimeSpan {
         match self.length {
             Length::Duration(span) => span,
             Length::Orders(orders) => {
                 let per_session = self.graph.orders_per_session().unwrap_or(0.0);
                 let per_second = self.unit_rate().get() * rho.min(1.0) * per_session;
                 let each = orders as f64 / f64::from(self.seeds.max(1));
-                Span::from_secs_f64(each / per_second)
+                TimeSpan::from_secs_f64(each / per_second)
             }
         }
     }

@@ -163,7 +163,7 @@ fn mistakes_in_what_changes_are_named() {
 fn sessions_start_where_the_last_change_says() {
     let change = "[[session.change]]\nat = \"5s\"\nstart = \"buy\"\n[run]";
     let scenario = Scenario::parse(&SMALL.replace("[run]", change), Path::new(".")).unwrap();
-    let at = |seconds| scenario.start_at(Time::ZERO + Span::from_secs(seconds));
+    let at = |seconds| scenario.start_at(Time::ZERO + TimeSpan::from_secs(seconds));
     assert_eq!([at(0), at(4), at(5), at(60)], [0, 0, 1, 1]);
 }
 

@@ -4,7 +4,7 @@ mod sum;
 
 pub use sum::standard_error;
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use crate::file::Scenario;
 use crate::response::Responses;
@@ -26,26 +26,26 @@ const LONGEST_TIMELINE: usize = 3600;
 /// The counts of one run with one seed.
 #[derive(Clone, Debug)]
 pub struct Tally {
-    duration: Span,
+    duration: TimeSpan,
     classes: Vec<ClassTally>,
     not_generated: u64,
     /// Under lasting overload nothing counts after this time. After arrivals end, the servers work
     /// off the rest, which does not belong to the capacity of the run.
     cut: Time,
     /// Work on requests answered in time, until the cut and in total.
-    useful: Span,
-    served: Span,
-    wasted: Option<Span>,
+    useful: TimeSpan,
+    served: TimeSpan,
+    wasted: Option<TimeSpan>,
     /// Orders until the cut.
     orders: u64,
-    saturated: Span,
-    planned_below_capacity: Span,
+    saturated: TimeSpan,
+    planned_below_capacity: TimeSpan,
     requests_planned: u64,
     orders_planned: u64,
     orders_possible: f64,
     /// Sessions that ended, and their total duration.
     sessions: u64,
-    in_sessions: Span,
+    in_sessions: TimeSpan,
     timeline: Vec<Second>,
 }
 
@@ -77,26 +77,26 @@ impl ClassTally {
 
 impl Tally {
     /// Creates empty counts for a run of `scenario` at `rho` that lasts `duration`.
-    pub fn new(scenario: &Scenario, rho: f64, duration: Span) -> Self {
+    pub fn new(scenario: &Scenario, rho: f64, duration: TimeSpan) -> Self {
         let seconds = (duration.as_secs_f64().ceil() as usize).max(1);
         let end = Time::ZERO + duration;
-        let overloaded_at_end = scenario.profile.rho_at(rho, end - Span::from_millis(1)) >= 1.0;
+        let overloaded_at_end = scenario.profile.rho_at(rho, end - TimeSpan::from_millis(1)) >= 1.0;
         Self {
             duration,
             classes: vec![ClassTally::new(); scenario.classes.len()],
             not_generated: 0,
-            cut: if overloaded_at_end { end } else { end + Span::MAX },
-            useful: Span::ZERO,
-            served: Span::ZERO,
-            wasted: Some(Span::ZERO),
+            cut: if overloaded_at_end { end } else { end + TimeSpan::MAX },
+            useful: TimeSpan::ZERO,
+            served: TimeSpan::ZERO,
+            wasted: Some(TimeSpan::ZERO),
             orders: 0,
             saturated: saturated(scenario, rho, duration),
-            planned_below_capacity: Span::ZERO,
+            planned_below_capacity: TimeSpan::ZERO,
             requests_planned: 0,
             orders_planned: 0,
             orders_possible: 0.0,
             sessions: 0,
-            in_sessions: Span::ZERO,
+            in_sessions: TimeSpan::ZERO,
             timeline: vec![
                 Second::default();
                 if seconds <= LONGEST_TIMELINE { seconds } else { 0 }
@@ -129,7 +129,7 @@ impl Tally {
 
     /// Records the end of a request, `response` after it was made. The visit says whether its
     /// answer is an order.
-    pub fn ended(&mut self, of: Of, now: Time, response: Span, ending: Ending) {
+    pub fn ended(&mut self, of: Of, now: Time, response: TimeSpan, ending: Ending) {
         let Of { class, order } = of;
         let order = u64::from(order);
         if ending == Ending::Completed && now <= self.cut {
@@ -172,13 +172,13 @@ impl Tally {
 
     /// Records that a session ended within the run. It `lasted` from the first request to the last
     /// answer.
-    pub fn session_ended(&mut self, lasted: Span) {
+    pub fn session_ended(&mut self, lasted: TimeSpan) {
         self.sessions += 1;
         self.in_sessions += lasted;
     }
 
     /// Records service time, until `now`, for a request that was answered in time.
-    pub fn useful(&mut self, now: Time, work: Span) {
+    pub fn useful(&mut self, now: Time, work: TimeSpan) {
         self.served += work;
         if now <= self.cut {
             self.useful += work;
@@ -189,16 +189,16 @@ impl Tally {
     }
 
     /// Records service time, until `now`, for any other request.
-    pub fn wasted(&mut self, now: Time, work: Span) {
+    pub fn wasted(&mut self, now: Time, work: TimeSpan) {
         if let Some(wasted) = self.wasted.as_mut().filter(|_| now <= self.cut) {
             *wasted += work;
         }
     }
 
     /// Sets the total service time of the servers. All of it that was not useful was wasted.
-    pub fn worked(&mut self, work: Span) {
+    pub fn worked(&mut self, work: TimeSpan) {
         let wasted = work.as_nanos().saturating_sub(self.served.as_nanos());
-        self.wasted = Some(Span::from_nanos(wasted));
+        self.wasted = Some(TimeSpan::from_nanos(wasted));
     }
 
     /// Records that the servers do not report their total service time.
@@ -213,7 +213,7 @@ impl Tally {
 }
 
 /// Returns the work that the servers could do while offered load is 1 or more.
-fn saturated(scenario: &Scenario, rho: f64, duration: Span) -> Span {
+fn saturated(scenario: &Scenario, rho: f64, duration: TimeSpan) -> TimeSpan {
     if scenario.servers.changes.is_empty() {
         return scenario.profile.saturated(rho, duration) * u64::from(scenario.workers);
     }
@@ -235,22 +235,22 @@ mod tests {
     #[test]
     fn a_cell_sums_its_seeds_and_serialises_under_the_promised_names() {
         let scenario = small();
-        let mut tally = Tally::new(&scenario, 1.5, Span::from_secs(10));
+        let mut tally = Tally::new(&scenario, 1.5, TimeSpan::from_secs(10));
         tally.generated(0, Time::ZERO);
         tally.ended(
             Of { class: 0, order: false },
             Time::ZERO,
-            Span::from_millis(120),
+            TimeSpan::from_millis(120),
             Ending::Completed,
         );
         tally.generated(1, Time::ZERO);
         tally.ended(
             Of { class: 1, order: true },
             Time::ZERO,
-            Span::from_millis(50),
+            TimeSpan::from_millis(50),
             Ending::Completed,
         );
-        tally.useful(Time::ZERO, Span::from_secs(10));
+        tally.useful(Time::ZERO, TimeSpan::from_secs(10));
         tally.session_over(3);
         let cell = Tally::result_row(&[tally.clone(), tally], &scenario, "x", 1.5, Closes::Hidden);
         assert_eq!((cell.generated, cell.completed, cell.not_generated, cell.orders), (4, 4, 6, 2));
@@ -276,7 +276,7 @@ mod tests {
     #[test]
     fn below_capacity_the_offered_work_is_the_measure() {
         let scenario = small();
-        let mut tally = Tally::new(&scenario, 0.5, Span::from_secs(10));
+        let mut tally = Tally::new(&scenario, 0.5, TimeSpan::from_secs(10));
         let visitor = Visitor::new(&scenario, 1, 1);
         tally.session(&scenario, &visitor, Time::ZERO, 0.5);
         tally.useful(Time::ZERO, visitor.planned_work(&scenario.servers, Time::ZERO));
@@ -290,14 +290,14 @@ mod tests {
         let visitor = Visitor::new(&scenario, 1, 1);
         let as_written = visitor.planned_work(&scenario.servers, Time::ZERO);
         let heavier = |class| Change {
-            at: Span::from_secs(5),
-            over: Span::ZERO,
+            at: TimeSpan::from_secs(5),
+            over: TimeSpan::ZERO,
             to: To::Service { class, factor: 2.0 },
         };
         scenario.servers.changes = vec![heavier(0), heavier(1)];
-        let mut tally = Tally::new(&scenario, 0.5, Span::from_secs(10));
+        let mut tally = Tally::new(&scenario, 0.5, TimeSpan::from_secs(10));
         for (second, work) in [(4, as_written), (6, as_written * 2)] {
-            let now = Time::ZERO + Span::from_secs(second);
+            let now = Time::ZERO + TimeSpan::from_secs(second);
             tally.session(&scenario, &visitor, now, 0.5);
             tally.useful(now, work);
         }
@@ -313,7 +313,7 @@ mod tests {
             .find(|visitor| visitor.planned_orders() == 1)
             .expect("one session in five of this graph buys");
         for (rho, possible) in [(0.5, 1.0), (1.0, 1.0), (2.0, 0.5), (10.0, 0.1)] {
-            let mut tally = Tally::new(&scenario, rho, Span::from_secs(10));
+            let mut tally = Tally::new(&scenario, rho, TimeSpan::from_secs(10));
             tally.session(&scenario, &buyer, Time::ZERO, rho);
             let cell = Tally::result_row(&[tally], &scenario, "x", rho, Closes::Visible);
             assert!((cell.orders_possible - possible).abs() < 1e-9, "{rho}: {cell:?}");
@@ -324,23 +324,24 @@ mod tests {
     #[test]
     fn under_lasting_overload_nothing_counts_after_the_arrivals_have_ended() {
         let scenario = small();
-        let (before, after) = (Time::ZERO + Span::from_secs(9), Time::ZERO + Span::from_secs(11));
+        let (before, after) =
+            (Time::ZERO + TimeSpan::from_secs(9), Time::ZERO + TimeSpan::from_secs(11));
         for (rho, orders, seconds) in [(1.5, 1, 1.0), (0.5, 2, 2.0)] {
-            let mut tally = Tally::new(&scenario, rho, Span::from_secs(10));
+            let mut tally = Tally::new(&scenario, rho, TimeSpan::from_secs(10));
             for now in [before, after] {
                 tally.ended(
                     Of { class: 1, order: true },
                     now,
-                    Span::from_millis(50),
+                    TimeSpan::from_millis(50),
                     Ending::Completed,
                 );
-                tally.useful(now, Span::from_secs(1));
+                tally.useful(now, TimeSpan::from_secs(1));
             }
             assert_eq!(tally.orders(), orders, "ρ = {rho}");
             assert!((tally.useful.as_secs_f64() - seconds).abs() < 1e-9, "ρ = {rho}");
             // The work that a target reports contains all useful work.
-            tally.worked(Span::from_secs(3));
-            assert_eq!(tally.wasted, Some(Span::from_secs(1)));
+            tally.worked(TimeSpan::from_secs(3));
+            assert_eq!(tally.wasted, Some(TimeSpan::from_secs(1)));
         }
     }
 
@@ -348,9 +349,9 @@ mod tests {
     fn sessions_that_ended_are_told_by_their_mean_and_answers_by_the_longest() {
         let scenario = small();
         let tally = |seconds: &[u64]| {
-            let mut tally = Tally::new(&scenario, 0.5, Span::from_secs(10));
+            let mut tally = Tally::new(&scenario, 0.5, TimeSpan::from_secs(10));
             for second in seconds {
-                let lasted = Span::from_secs(*second);
+                let lasted = TimeSpan::from_secs(*second);
                 tally.session_ended(lasted);
                 let of = Of { class: 0, order: false };
                 tally.ended(of, Time::ZERO + lasted, lasted, Ending::Completed);

@@ -1,6 +1,6 @@
 //! Sums the seeds of a result row, and measures how far they differ.
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use super::{ClassTally, Tally, share};
 use crate::arrivals::Profile;
@@ -181,7 +181,7 @@ pub fn standard_error(values: &[f64]) -> Option<f64> {
 /// with, or with too little time after it.
 fn recovery(profile: &Profile, timeline: &[Second]) -> Option<Recovery> {
     let Profile::Pulse { at, lasts, .. } = *profile else { return None };
-    let whole = |span: Span| span.as_secs_f64().floor() as usize;
+    let whole = |span: TimeSpan| span.as_secs_f64().floor() as usize;
     let before = timeline.get(..whole(at)).filter(|seconds| !seconds.is_empty())?;
     let over = (at + lasts).as_secs_f64().ceil() as usize;
     let after = timeline.get(over..).filter(|seconds| seconds.len() >= SETTLED)?;
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     fn pulse() -> Profile {
-        Profile::Pulse { base: 0.75, at: Span::from_secs(20), lasts: Span::from_secs(10) }
+        Profile::Pulse { base: 0.75, at: TimeSpan::from_secs(20), lasts: TimeSpan::from_secs(10) }
     }
 
     /// Returns seconds with this much useful work.

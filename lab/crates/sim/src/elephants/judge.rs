@@ -1,7 +1,7 @@
 //! Compares findings with the true costs.
 
 use bywash_discover::{Column, Discovery, Resource, Routes, Settings};
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use super::{Observation, SimulationSettings, Site, observe};
 
@@ -58,7 +58,7 @@ impl Observer {
                 self.discovery.request(column, from, to);
             }
             Observation::Used(end, used) => {
-                let second = Span::from_secs(1);
+                let second = TimeSpan::from_secs(1);
                 let begin = Time::from_nanos(end.as_nanos() - second.as_nanos());
                 self.discovery.used(begin, end, &[used]);
                 self.discovery.advance(end);
@@ -81,11 +81,11 @@ impl Observer {
 
 /// Returns how long after the appearance of its first elephant a site's operator learns of it;
 /// `None` if that does not happen while the site is observed.
-pub fn first_named(site: &mut Site, settings: &SimulationSettings) -> Option<Span> {
+pub fn first_named(site: &mut Site, settings: &SimulationSettings) -> Option<TimeSpan> {
     let elephant = site.elephants[0];
     let mut observer = Observer::new();
     let mut named = None;
-    let appears = settings.appears.as_nanos() / Span::from_secs(1).as_nanos();
+    let appears = settings.appears.as_nanos() / TimeSpan::from_secs(1).as_nanos();
     observe(site, settings, |observation| {
         let reads = matches!(observation, Observation::Used(..));
         observer.record(observation);
@@ -94,7 +94,7 @@ pub fn first_named(site: &mut Site, settings: &SimulationSettings) -> Option<Spa
             && named.is_none()
             && observer.names(elephant)
         {
-            named = Some(Span::from_secs(since));
+            named = Some(TimeSpan::from_secs(since));
         }
     });
     named

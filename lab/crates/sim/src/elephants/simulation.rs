@@ -4,7 +4,7 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 use bywash_scenario::Stream;
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use super::site::{self, Next, Page, Site};
 
@@ -32,9 +32,9 @@ pub struct SimulationSettings {
     /// The load.
     pub load: Load,
     /// The duration of the observation.
-    pub lasts: Span,
+    pub lasts: TimeSpan,
     /// The time before which the first elephant is an ordinary page.
-    pub appears: Span,
+    pub appears: TimeSpan,
     /// The random seed.
     pub seed: u64,
 }
@@ -229,7 +229,7 @@ impl<'s> Simulation<'s> {
             site,
             load: settings.load,
             // Zero means from the start, before the observation begins.
-            appears: if settings.appears == Span::ZERO {
+            appears: if settings.appears == TimeSpan::ZERO {
                 0.0
             } else {
                 UNSEEN + settings.appears.as_secs_f64()

@@ -14,12 +14,12 @@
 use bywash_engine::catalog::{Domain, Parameter, Policy, Settings};
 use bywash_engine::queue::{Push, QueueView, Scheduler};
 use bywash_engine::{Reason, RequestId};
-use bywash_units::{Share, Span, Time};
+use bywash_units::{Ratio, Time, TimeSpan};
 
 use super::CAPACITY;
 
-const LEAST: Span = Span::from_millis(1);
-const MOST: Span = Span::from_secs(600);
+const LEAST: TimeSpan = TimeSpan::from_millis(1);
+const MOST: TimeSpan = TimeSpan::from_secs(600);
 
 /// The policy `CoDel` with adaptive LIFO.
 pub(super) const POLICY: Policy = Policy {
@@ -31,18 +31,18 @@ pub(super) const POLICY: Policy = Policy {
         CAPACITY,
         Parameter {
             name: "target",
-            domain: Domain::Span { min: LEAST, max: MOST, default: Span::from_millis(100) },
+            domain: Domain::TimeSpan { min: LEAST, max: MOST, default: TimeSpan::from_millis(100) },
             why: "The least wait in an interval up to which there is no overload. During overload, \
                   requests that waited twice as long are dropped.",
         },
         Parameter {
             name: "interval",
-            domain: Domain::Span { min: LEAST, max: MOST, default: Span::from_millis(100) },
+            domain: Domain::TimeSpan { min: LEAST, max: MOST, default: TimeSpan::from_millis(100) },
             why: "The interval in which the least wait is measured.",
         },
         Parameter {
             name: "lifo_above",
-            domain: Domain::Share { min: 0.0, max: 1.0, default: 0.8 },
+            domain: Domain::Ratio { min: 0.0, max: 1.0, default: 0.8 },
             why: "The share of the queue above which the newest request goes first.",
         },
     ],
@@ -52,7 +52,7 @@ pub(super) const POLICY: Policy = Policy {
 #[derive(Debug)]
 struct CodelLifo {
     capacity: usize,
-    lifo_above: Share,
+    lifo_above: Ratio,
     codel: Codel,
     lifo: bool,
 }
@@ -60,16 +60,16 @@ struct CodelLifo {
 /// The state of `CoDel`.
 #[derive(Debug)]
 struct Codel {
-    target: Span,
-    interval: Span,
+    target: TimeSpan,
+    interval: TimeSpan,
     ends: Time,
-    least: Span,
+    least: TimeSpan,
     overloaded: bool,
 }
 
 impl Codel {
     /// Records that a request with this wait is taken. Returns whether to drop it.
-    fn taken(&mut self, now: Time, wait: Span) -> bool {
+    fn taken(&mut self, now: Time, wait: TimeSpan) -> bool {
         if now > self.ends {
             self.ends = now + self.interval;
             self.overloaded = self.least > self.target;
@@ -86,7 +86,7 @@ impl CodelLifo {
             target: settings.span("target"),
             interval: settings.span("interval"),
             ends: Time::ZERO,
-            least: Span::ZERO,
+            least: TimeSpan::ZERO,
             overloaded: false,
         };
         Self {
@@ -109,7 +109,7 @@ impl Scheduler for CodelLifo {
             return Push::Refused(Reason::QueueFull);
         }
         if moment.length() == 0 {
-            self.codel.least = Span::ZERO;
+            self.codel.least = TimeSpan::ZERO;
         }
         Push::Queued
     }

@@ -19,7 +19,7 @@ use bywash_engine::catalog::{Domain, LimitPolicy, LimitSettings, Parameter, Poli
 use bywash_engine::limit::{Completion, Ended, Limit, Load};
 use bywash_engine::queue::{Push, QueueView, Scheduler};
 use bywash_engine::{Reason, RequestId};
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 /// The queueing policy without a queue.
 pub(super) const POLICY: Policy = Policy {
@@ -31,9 +31,9 @@ pub(super) const POLICY: Policy = Policy {
     build: |_, _| Box::new(NoQueue),
 };
 
-const fn time(name: &'static str, default: Span, why: &'static str) -> Parameter {
-    let (min, max) = (Span::from_millis(1), Span::from_secs(3600));
-    Parameter { name, domain: Domain::Span { min, max, default }, why }
+const fn time(name: &'static str, default: TimeSpan, why: &'static str) -> Parameter {
+    let (min, max) = (TimeSpan::from_millis(1), TimeSpan::from_secs(3600));
+    Parameter { name, domain: Domain::TimeSpan { min, max, default }, why }
 }
 
 const fn slots(name: &'static str, default: u32, why: &'static str) -> Parameter {
@@ -48,12 +48,12 @@ pub(super) const LIMIT: LimitPolicy = LimitPolicy {
     parameters: &[
         slots("min", 3, "The least limit, at which the ideal latency is measured."),
         slots("max", 200, "The greatest limit."),
-        time("update", Span::from_millis(100), "How often the limit is set."),
-        time("probe", Span::from_secs(30), "How often the ideal latency is measured."),
+        time("update", TimeSpan::from_millis(100), "How often the limit is set."),
+        time("probe", TimeSpan::from_secs(30), "How often the ideal latency is measured."),
         slots("samples", 50, "How many answers the ideal latency is measured from."),
         Parameter {
             name: "buffer",
-            domain: Domain::Share { min: 0.0, max: 1.0, default: 0.25 },
+            domain: Domain::Ratio { min: 0.0, max: 1.0, default: 0.25 },
             why: "How far the latency may be above the ideal one.",
         },
     ],
@@ -84,14 +84,14 @@ const OFTEN: u32 = 5;
 struct Gradient {
     min: u32,
     max: u32,
-    update: Span,
-    probe: Span,
+    update: TimeSpan,
+    probe: TimeSpan,
     samples: usize,
     buffer: f64,
     limit: u32,
     phase: Phase,
     /// Latencies since the phase began or the limit was last set.
-    latencies: Vec<Span>,
+    latencies: Vec<TimeSpan>,
     at_min: u32,
 }
 
@@ -100,7 +100,7 @@ enum Phase {
     /// The limit is held at the minimum `since` this time, and `then` returns to this value.
     Probing { since: Time, then: u32 },
     /// The limit follows latency until the next probe.
-    Following { ideal: Span, updated: Time, probe_at: Time },
+    Following { ideal: TimeSpan, updated: Time, probe_at: Time },
 }
 
 impl Gradient {
@@ -128,14 +128,14 @@ impl Gradient {
     }
 
     /// Returns the median of the measured latencies and discards them.
-    fn median(&mut self) -> Option<Span> {
+    fn median(&mut self) -> Option<TimeSpan> {
         self.latencies.sort_unstable();
         let median = self.latencies.get(self.latencies.len() / 2).copied();
         self.latencies.clear();
         median
     }
 
-    fn follow(&mut self, ideal: Span) {
+    fn follow(&mut self, ideal: TimeSpan) {
         let Some(median) = self.median() else { return };
         let ratio = ideal.as_secs_f64() * (1.0 + self.buffer) / median.as_secs_f64().max(1e-9);
         let steered = f64::from(self.limit) * ratio.clamp(0.5, 2.0);
@@ -200,8 +200,8 @@ mod tests {
     /// Ends one request every half second from `from`, each with a duration in milliseconds.
     fn answers(gradient: &mut Gradient, from: u64, took: &[u64]) {
         for (number, took) in (0..).zip(took) {
-            let now = Time::ZERO + Span::from_millis(from + 500 * number);
-            let took = Span::from_millis(*took);
+            let now = Time::ZERO + TimeSpan::from_millis(from + 500 * number);
+            let took = TimeSpan::from_millis(*took);
             let ended = Ended { class: ClassId(0), took, completion: Completion::Answered };
             gradient.ended(now, Load { running: 3, is_full: true }, ended);
         }

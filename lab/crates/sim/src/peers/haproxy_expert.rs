@@ -30,13 +30,13 @@ use std::collections::{HashMap, HashSet};
 use bywash_engine::catalog::{Domain, Parameter, Policy, Settings};
 use bywash_engine::queue::{Principal, QueueView, Waiting};
 use bywash_engine::{AddressKey, Class, RequestId, SessionKey, Signals, Tier};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use super::SLOTS;
 use super::tree::{Backend, Rules, lifo_offset};
 
 /// The `Retry-After` of every refusal.
-pub const RETRY_AFTER: Span = Span::from_secs(2);
+pub const RETRY_AFTER: TimeSpan = TimeSpan::from_secs(2);
 /// Waiting requests per slot from which on the newest of a class goes first. The next five numbers
 /// are per slot as well.
 pub const DEEP: u32 = 2;
@@ -107,10 +107,10 @@ pub(super) const POLICY: Policy = Policy {
         ),
         Parameter {
             name: "timeout",
-            domain: Domain::Span {
-                min: Span::from_millis(1),
-                max: Span::from_secs(3600),
-                default: Span::from_secs(10),
+            domain: Domain::TimeSpan {
+                min: TimeSpan::from_millis(1),
+                max: TimeSpan::from_secs(3600),
+                default: TimeSpan::from_secs(10),
             },
             why: "How long a request may wait: short, because the newest go first anyway.",
         },

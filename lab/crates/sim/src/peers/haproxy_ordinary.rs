@@ -9,7 +9,7 @@
 use bywash_engine::catalog::{Domain, Parameter, Policy};
 use bywash_engine::queue::QueueView;
 use bywash_engine::{RequestId, Tier};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use super::tiers;
 use super::tree::{Backend, Rules};
@@ -26,10 +26,10 @@ pub(super) const POLICY: Policy = Policy {
     about: "Transaction paths first, oldest first, and a queue timeout.",
     parameters: &[Parameter {
         name: "timeout",
-        domain: Domain::Span {
-            min: Span::from_millis(1),
-            max: Span::from_secs(3600),
-            default: Span::from_secs(20),
+        domain: Domain::TimeSpan {
+            min: TimeSpan::from_millis(1),
+            max: TimeSpan::from_secs(3600),
+            default: TimeSpan::from_secs(20),
         },
         why: "How long a request may wait (`timeout queue`).",
     }],

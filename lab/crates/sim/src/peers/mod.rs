@@ -21,7 +21,7 @@ mod tree;
 
 use bywash_engine::catalog::{Domain, LimitPolicy, Parameter, Policy};
 use bywash_engine::{Class, Tier};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 /// Every peer, the strongest first.
 pub static POLICIES: [Policy; 6] = [
@@ -52,7 +52,7 @@ pub(crate) enum RetryAfter {
     /// The engine's estimate, for a policy of the product.
     Estimated,
     /// A fixed time.
-    Fixed(Span),
+    Fixed(TimeSpan),
     /// No `Retry-After`.
     Absent,
 }

@@ -13,7 +13,7 @@
 use bywash_engine::catalog::{Domain, Parameter, Policy, Settings};
 use bywash_engine::queue::{Push, QueueView, Scheduler};
 use bywash_engine::{Class, Reason, RequestId, Tier};
-use bywash_units::Share;
+use bywash_units::Ratio;
 
 use super::tiers;
 
@@ -30,7 +30,7 @@ pub(super) const POLICY: Policy = Policy {
         },
         Parameter {
             name: "transaction_share",
-            domain: Domain::Share { min: 0.0, max: 1.0, default: 0.5 },
+            domain: Domain::Ratio { min: 0.0, max: 1.0, default: 0.5 },
             why: "The share of transaction paths; browsing gets the rest.",
         },
     ],
@@ -41,7 +41,7 @@ pub(super) const POLICY: Policy = Policy {
 struct Partitions {
     tiers: Vec<Tier>,
     places: usize,
-    transaction_share: Share,
+    transaction_share: Ratio,
 }
 
 impl Partitions {

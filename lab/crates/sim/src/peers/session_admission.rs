@@ -11,7 +11,7 @@
 use bywash_engine::catalog::{Domain, Parameter, Policy, Settings};
 use bywash_engine::queue::{Push, QueueView, Scheduler};
 use bywash_engine::{Meter, Reading, Reason, RequestId};
-use bywash_units::{Share, Span};
+use bywash_units::{Ratio, TimeSpan};
 
 use super::CAPACITY;
 
@@ -24,21 +24,21 @@ pub(super) const POLICY: Policy = Policy {
         CAPACITY,
         Parameter {
             name: "threshold",
-            domain: Domain::Share { min: 0.0, max: 1.0, default: 0.95 },
+            domain: Domain::Ratio { min: 0.0, max: 1.0, default: 0.95 },
             why: "Predicted utilisation above which new sessions are refused.",
         },
         Parameter {
             name: "weight",
-            domain: Domain::Share { min: 0.0, max: 1.0, default: 0.5 },
+            domain: Domain::Ratio { min: 0.0, max: 1.0, default: 0.5 },
             why: "The weight of the last interval in the prediction: 1 reacts fastest, less is \
                   more stable.",
         },
         Parameter {
             name: "interval",
-            domain: Domain::Span {
-                min: Span::from_millis(100),
-                max: Span::from_secs(600),
-                default: Span::from_secs(1),
+            domain: Domain::TimeSpan {
+                min: TimeSpan::from_millis(100),
+                max: TimeSpan::from_secs(600),
+                default: TimeSpan::from_secs(1),
             },
             why: "The interval in which utilisation is measured.",
         },
@@ -49,9 +49,9 @@ pub(super) const POLICY: Policy = Policy {
 #[derive(Debug)]
 struct SessionAdmission {
     capacity: usize,
-    threshold: Share,
+    threshold: Ratio,
     weight: f64,
-    interval: Span,
+    interval: TimeSpan,
     predicted: f64,
 }
 
@@ -91,7 +91,7 @@ impl Scheduler for SessionAdmission {
         self.predicted += self.weight * (reading.share.get() - self.predicted);
     }
 
-    fn meter(&self) -> Option<(Meter, Span)> {
+    fn meter(&self) -> Option<(Meter, TimeSpan)> {
         Some((Meter::Cpu, self.interval))
     }
 

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use bywash_engine::queue::{Push, QueueView, Scheduler};
 use bywash_engine::{Reason, RequestId};
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 /// The period of a key's time in milliseconds, and how far back a time in it can lie.
 const FACE: i64 = 1 << 20;
@@ -42,11 +42,11 @@ pub(super) trait Rules: Send {
 pub(super) struct Backend<R> {
     rules: R,
     tree: Tree,
-    timeout: Span,
+    timeout: TimeSpan,
 }
 
 impl<R: Rules> Backend<R> {
-    pub(super) fn new(rules: R, timeout: Span) -> Self {
+    pub(super) fn new(rules: R, timeout: TimeSpan) -> Self {
         Self { rules, tree: Tree::default(), timeout }
     }
 }

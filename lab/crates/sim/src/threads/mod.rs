@@ -9,7 +9,7 @@ mod pool;
 mod system;
 
 use bywash_scenario::{Parallel, Scenario, ThreadScheduler};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use crate::application::{Application, Meters};
 
@@ -26,7 +26,7 @@ pub(crate) fn application(scenario: &Scenario) -> Option<Box<dyn Application>> {
 }
 
 /// Adds a time in which `busy` processors worked and `without` requests had no processor.
-fn pass(meters: &mut Meters, time: Span, processors: u32, busy: u32, without: u32) {
+fn pass(meters: &mut Meters, time: TimeSpan, processors: u32, busy: u32, without: u32) {
     let nanos = time.as_nanos() as f64;
     meters.busy += time * u64::from(busy);
     meters.waited += time * u64::from(without);
@@ -50,7 +50,7 @@ struct Left {
 }
 
 impl Left {
-    fn of(demand: Span, serial: f64, parallel: Parallel) -> Self {
+    fn of(demand: TimeSpan, serial: f64, parallel: Parallel) -> Self {
         let rest = demand.scale(serial).as_nanos();
         let task = (demand.as_nanos() - rest) / u64::from(parallel.tasks);
         Self { tasks: parallel.tasks, task: task.max(1), serial: rest }

@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 
 use bywash_engine::levels::{Goal, Grant, Level, LevelId, Levels, Ticket};
 use bywash_scenario::{Parallel, Promise, Threads};
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use super::Left;
 use crate::application::{Application, Meters};
@@ -129,7 +129,7 @@ impl Pool {
     fn work(&mut self, id: u32, own: bool, since: Time, work: u64) {
         self.serial += 1;
         let (serial, order) = (self.request(id).serial, self.serial);
-        let ends = self.now + Span::from_nanos(work);
+        let ends = self.now + TimeSpan::from_nanos(work);
         self.threads.push(Reverse(Thread { ends, order, id, serial, since, work, own }));
     }
 
@@ -180,7 +180,7 @@ impl Pool {
 }
 
 impl Application for Pool {
-    fn admit(&mut self, now: Time, id: u32, class: usize, demand: Span) {
+    fn admit(&mut self, now: Time, id: u32, class: usize, demand: TimeSpan) {
         self.advance(now);
         self.serial += 1;
         let index = id as usize;
@@ -196,9 +196,9 @@ impl Application for Pool {
         self.assign();
     }
 
-    fn remove(&mut self, now: Time, id: u32) -> Span {
+    fn remove(&mut self, now: Time, id: u32) -> TimeSpan {
         self.advance(now);
-        let Some(request) = self.requests[id as usize] else { return Span::ZERO };
+        let Some(request) = self.requests[id as usize] else { return TimeSpan::ZERO };
         let mut done = request.done;
         let own = |thread: &&Reverse<Thread>| thread.0.serial == request.serial;
         let threads: Vec<Thread> = self.threads.iter().filter(own).map(|thread| thread.0).collect();
@@ -214,7 +214,7 @@ impl Application for Pool {
             self.levels.leave(request.ticket);
         }
         self.assign();
-        Span::from_nanos(done)
+        TimeSpan::from_nanos(done)
     }
 
     fn next_end(&mut self) -> Option<Time> {
@@ -259,7 +259,7 @@ mod tests {
     use super::*;
 
     fn at(seconds: f64) -> Time {
-        Time::ZERO + Span::from_secs_f64(seconds)
+        Time::ZERO + TimeSpan::from_secs_f64(seconds)
     }
 
     fn pool(processors: u32, serial: f64, classes: &[Parallel]) -> Pool {
@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn a_lone_request_has_all_threads_that_it_may_and_a_serial_rest() {
         let mut pool = pool(8, 0.2, &[WIDE]);
-        pool.admit(at(0.0), 0, 0, Span::from_secs(1));
+        pool.admit(at(0.0), 0, 0, TimeSpan::from_secs(1));
         let ends = play(&mut pool);
         assert_eq!(ends.len(), 1);
         // Four tasks of 0.2 s in parallel, then 0.2 s on one thread.
@@ -290,8 +290,8 @@ mod tests {
     #[test]
     fn who_waits_to_begin_gets_the_slot_that_another_thread_would_be() {
         let mut pool = pool(2, 0.0, &[WIDE]);
-        pool.admit(at(0.0), 0, 0, Span::from_secs(4));
-        pool.admit(at(0.5), 1, 0, Span::from_secs(4));
+        pool.admit(at(0.0), 0, 0, TimeSpan::from_secs(4));
+        pool.admit(at(0.5), 1, 0, TimeSpan::from_secs(4));
         // Both processors serve the first until its tasks end at 1; then each has one.
         let ends = play(&mut pool);
         assert!((ends[0].1 - 3.0).abs() < 1e-6, "{ends:?}");
@@ -301,11 +301,11 @@ mod tests {
     #[test]
     fn who_leaves_gives_its_slots_back_and_its_work_is_known() {
         let mut pool = pool(2, 0.0, &[WIDE]);
-        pool.admit(at(0.0), 0, 0, Span::from_secs(4));
-        pool.admit(at(0.0), 1, 0, Span::from_secs(4));
-        pool.admit(at(0.0), 2, 0, Span::from_secs(4));
-        assert_eq!(pool.remove(at(0.5), 2), Span::ZERO, "it only waited");
-        assert_eq!(pool.remove(at(0.5), 0), Span::from_secs(1), "on both processors");
+        pool.admit(at(0.0), 0, 0, TimeSpan::from_secs(4));
+        pool.admit(at(0.0), 1, 0, TimeSpan::from_secs(4));
+        pool.admit(at(0.0), 2, 0, TimeSpan::from_secs(4));
+        assert_eq!(pool.remove(at(0.5), 2), TimeSpan::ZERO, "it only waited");
+        assert_eq!(pool.remove(at(0.5), 0), TimeSpan::from_secs(1), "on both processors");
         let ends = play(&mut pool);
         assert_eq!(ends.len(), 1);
         assert!((ends[0].1 - 2.5).abs() < 1e-6, "{ends:?}");
@@ -314,13 +314,13 @@ mod tests {
     #[test]
     fn who_leaves_while_it_waits_between_two_tasks_was_served_and_is_gone() {
         let mut pool = pool(1, 0.0, &[WIDE, Parallel { weight: 9.0, ..Parallel::default() }]);
-        pool.admit(at(0.0), 0, 0, Span::from_secs(4));
-        pool.admit(at(0.5), 1, 1, Span::from_secs(4));
+        pool.admit(at(0.0), 0, 0, TimeSpan::from_secs(4));
+        pool.admit(at(0.5), 1, 1, TimeSpan::from_secs(4));
         // At 1 the first has ended a task, and the other's claim is better.
         assert_eq!(pool.next_end(), Some(at(1.0)));
         assert_eq!(pool.finish(at(1.0)), None);
         assert!(pool.serves(0) && pool.serves(1));
-        assert_eq!(pool.remove(at(2.0), 0), Span::from_secs(1));
+        assert_eq!(pool.remove(at(2.0), 0), TimeSpan::from_secs(1));
         let ends = play(&mut pool);
         assert_eq!(ends.len(), 1);
         assert!((ends[0].1 - 5.0).abs() < 1e-6, "{ends:?}");

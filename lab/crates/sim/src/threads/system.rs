@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use bywash_scenario::Parallel;
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use super::Left;
 use crate::application::{Application, Meters};
@@ -88,7 +88,7 @@ impl System {
 }
 
 impl Application for System {
-    fn admit(&mut self, now: Time, id: u32, class: usize, demand: Span) {
+    fn admit(&mut self, now: Time, id: u32, class: usize, demand: TimeSpan) {
         self.advance(now);
         self.serial += 1;
         let index = id as usize;
@@ -106,17 +106,17 @@ impl Application for System {
         (0..threads).for_each(|_| self.run(id, serial, task));
     }
 
-    fn remove(&mut self, now: Time, id: u32) -> Span {
+    fn remove(&mut self, now: Time, id: u32) -> TimeSpan {
         self.advance(now);
-        let Some(running) = self.requests[id as usize].take() else { return Span::ZERO };
+        let Some(running) = self.requests[id as usize].take() else { return TimeSpan::ZERO };
         (self.threads, self.inside) = (self.threads - running.threads, self.inside - 1);
-        Span::from_nanos(self.progress as u64 - running.begun)
+        TimeSpan::from_nanos(self.progress as u64 - running.begun)
     }
 
     fn next_end(&mut self) -> Option<Time> {
         let (done, _) = self.next_done()?;
         let left = (done as f64 - self.progress).max(0.0) / self.rate();
-        Some(self.now + Span::from_nanos(left.ceil() as u64))
+        Some(self.now + TimeSpan::from_nanos(left.ceil() as u64))
     }
 
     fn finish(&mut self, now: Time) -> Option<u32> {
@@ -165,15 +165,15 @@ mod tests {
     use super::*;
 
     fn at(seconds: f64) -> Time {
-        Time::ZERO + Span::from_secs_f64(seconds)
+        Time::ZERO + TimeSpan::from_secs_f64(seconds)
     }
 
     #[test]
     fn threads_share_processors_evenly_and_a_request_ends_with_its_last() {
         let wide = Parallel { tasks: 4, most: 3, ..Parallel::default() };
         let mut system = System::new(2, 0.0, vec![Parallel::default(), wide]);
-        system.admit(at(0.0), 0, 0, Span::from_secs(1));
-        system.admit(at(0.0), 1, 1, Span::from_secs(2));
+        system.admit(at(0.0), 0, 0, TimeSpan::from_secs(1));
+        system.admit(at(0.0), 1, 1, TimeSpan::from_secs(2));
         // Four threads run at half speed, so tasks of half a second take one second. Then the
         // fourth task runs in parallel with the plain request.
         let mut ends = Vec::new();
@@ -189,9 +189,9 @@ mod tests {
     #[test]
     fn who_leaves_makes_room() {
         let mut system = System::new(1, 0.0, vec![Parallel::default()]);
-        system.admit(at(0.0), 0, 0, Span::from_secs(1));
-        system.admit(at(0.0), 1, 0, Span::from_secs(1));
-        assert_eq!(system.remove(at(1.0), 0), Span::from_secs_f64(0.5));
+        system.admit(at(0.0), 0, 0, TimeSpan::from_secs(1));
+        system.admit(at(0.0), 1, 0, TimeSpan::from_secs(1));
+        assert_eq!(system.remove(at(1.0), 0), TimeSpan::from_secs_f64(0.5));
         assert_eq!(system.next_end(), Some(at(1.5)));
     }
 }

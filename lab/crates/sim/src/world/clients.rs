@@ -5,7 +5,7 @@ use bywash_engine::{
     AddressKey, AttemptKey, ClassId, Event, Request, RequestId, SessionKey, Signals,
 };
 use bywash_scenario::{Attempt, Ending, Next, Of, PrincipalKind, Throttle, Visitor};
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use super::World;
 use crate::adversary::{AdversaryRequest, Slow};
@@ -30,7 +30,7 @@ pub(super) struct LiveRequest {
     pub(super) of: Of,
     pub(super) address: Option<AddressKey>,
     pub(super) signals: Signals,
-    pub(super) demand: Span,
+    pub(super) demand: TimeSpan,
     /// Set if its client keeps the slot beyond the service.
     pub(super) slow: Option<Slow>,
     pub(super) made: Time,
@@ -197,7 +197,7 @@ impl World<'_> {
         session: SessionKey,
         request: &Request,
         of: Of,
-        demand: Span,
+        demand: TimeSpan,
     ) -> LiveRequest {
         self.serial += 1;
         let client = match source {
@@ -220,14 +220,14 @@ impl World<'_> {
         }
     }
 
-    fn arrive(&mut self, live: LiveRequest, patience: Span, mut request: Request) {
+    fn arrive(&mut self, live: LiveRequest, patience: TimeSpan, mut request: Request) {
         request.charged = self.case.principal == PrincipalKind::Address;
         let of_class = |throttle: &Throttle| throttle.class == live.of.class;
         let rule = self.case.throttles.iter().position(of_class);
         request.rule = rule.map(|rule| RuleId(rule as u32));
         self.arrivals[live.of.class] += 1;
         let id = self.requests.put(live);
-        if patience < Span::MAX {
+        if patience < TimeSpan::MAX {
             let end = SimEvent::PatienceEnds { request: id, serial: live.serial };
             self.events.schedule(self.now + patience, end);
         }
@@ -236,12 +236,12 @@ impl World<'_> {
 
     /// Sends the `Retry-After` of a refusal to the visitor. It is the gateway's estimate in whole
     /// seconds with a jitter of ±50 %, or the peer's.
-    pub(super) fn send_retry_after(&mut self, live: &LiveRequest, retry_after: Span) {
+    pub(super) fn send_retry_after(&mut self, live: &LiveRequest, retry_after: TimeSpan) {
         let RequestSource::Visitor(visitor) = live.source else { return };
         let wait = match self.retry_after {
             RetryAfter::Estimated => {
                 let seconds = retry_after.as_secs_f64() * (0.5 + self.jitter.unit());
-                Span::from_secs((seconds.round() as u64).max(1))
+                TimeSpan::from_secs((seconds.round() as u64).max(1))
             }
             RetryAfter::Fixed(wait) => wait,
             RetryAfter::Absent => return,
@@ -300,7 +300,7 @@ impl World<'_> {
     }
 
     /// Records work on a request, and whether its answer arrived in time.
-    pub(super) fn worked(&mut self, live: &LiveRequest, work: Span, in_time: bool) {
+    pub(super) fn worked(&mut self, live: &LiveRequest, work: TimeSpan, in_time: bool) {
         match live.source {
             RequestSource::Intruder(_) => self.adversaries.worked(self.now, work),
             RequestSource::Visitor(_) if !live.counts => {}

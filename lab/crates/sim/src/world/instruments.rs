@@ -1,7 +1,7 @@
 //! Readings of the servers, for the engine and for traces.
 
 use bywash_engine::{Event, Meter, Reading};
-use bywash_units::{Share, Span};
+use bywash_units::{Ratio, TimeSpan};
 
 use super::World;
 use crate::case::{Sample, Trace};
@@ -16,8 +16,8 @@ impl World<'_> {
             Meter::Cpu => (meters.busy, before.busy, interval * u64::from(self.servers.workers())),
             Meter::Pressure => (meters.stalled, before.stalled, interval),
         };
-        let used = Span::from_nanos(used.as_nanos() - before.as_nanos());
-        let share = Share::new(used.as_secs_f64() / whole.as_secs_f64());
+        let used = TimeSpan::from_nanos(used.as_nanos() - before.as_nanos());
+        let share = Ratio::new(used.as_secs_f64() / whole.as_secs_f64());
         self.notify_engine(Event::Read(Reading { meter, share }));
         if !self.arrivals_over || self.visitors.in_use() > 0 {
             self.events.schedule(self.now + interval, SimEvent::CpuReading);
@@ -29,15 +29,15 @@ impl World<'_> {
         let (was, meters) = (self.traced, self.servers.meters(self.now));
         self.traced = meters;
         let status = self.engine.status(self.now);
-        let mean = |now: Span, was: Span| {
-            Span::from_nanos(now.as_nanos() - was.as_nanos()).as_secs_f64() / step.as_secs_f64()
+        let mean = |now: TimeSpan, was: TimeSpan| {
+            TimeSpan::from_nanos(now.as_nanos() - was.as_nanos()).as_secs_f64() / step.as_secs_f64()
         };
         self.out.trace.push(Sample {
             at: self.now,
             slots: status.limit,
             waiting: status.waiting,
-            work: Span::from_nanos((meters.work - was.work) as u64),
-            capacity: Span::from_nanos((meters.capacity - was.capacity) as u64),
+            work: TimeSpan::from_nanos((meters.work - was.work) as u64),
+            capacity: TimeSpan::from_nanos((meters.capacity - was.capacity) as u64),
             inside: mean(meters.waited, was.waited),
             workers: mean(meters.manned, was.manned),
             worths: if worths { self.worths() } else { Vec::new() },

@@ -11,7 +11,7 @@ use bywash_engine::throttle::Rule;
 use bywash_engine::{Action, ClassId, End, Engine, Event, Options, RequestId, Service};
 use bywash_scenario::arrivals::Starts;
 use bywash_scenario::{Client, Closes, Departures, Ending, Of, Stream, Tally, Throttle, WaitsFor};
-use bywash_units::{Span, Time, Utility};
+use bywash_units::{Time, TimeSpan, Utility};
 
 use crate::adversary::Adversaries;
 use crate::application::Meters;
@@ -23,7 +23,7 @@ use crate::stations::Stations;
 use clients::{ActiveVisitor, LiveRequest, Presence};
 
 /// How often the gateway judges whether a client is slow.
-const JUDGED: Span = Span::from_millis(500);
+const JUDGED: TimeSpan = TimeSpan::from_millis(500);
 
 /// The random stream of the jitter in `Retry-After`.
 const JITTER: u64 = 0x2000;
@@ -96,7 +96,7 @@ impl<'a> World<'a> {
                 tally: Tally::new(scenario, rho, duration),
                 started: 0,
                 delayed: 0,
-                waited: Span::ZERO,
+                waited: TimeSpan::ZERO,
                 hostile: None,
                 events: 0,
                 trace: Vec::new(),
@@ -204,7 +204,7 @@ impl<'a> World<'a> {
             return;
         }
         let delay = self.delay_of(live.of.class);
-        if delay == Span::ZERO {
+        if delay == TimeSpan::ZERO {
             self.answer_arrives(id, live.serial);
         } else {
             let arrives = SimEvent::AnswerArrives { request: id, serial: live.serial };
@@ -234,9 +234,9 @@ impl<'a> World<'a> {
     }
 
     /// Returns the delay of an answer of this class.
-    fn delay_of(&self, class: usize) -> Span {
+    fn delay_of(&self, class: usize) -> TimeSpan {
         let of_class = self.case.throttles.iter().find(|throttle| throttle.class == class);
-        of_class.map_or(Span::ZERO, |throttle| throttle.delay)
+        of_class.map_or(TimeSpan::ZERO, |throttle| throttle.delay)
     }
 
     /// Returns the revenue of an answer; only orders have any.
@@ -323,7 +323,7 @@ impl<'a> World<'a> {
             self.schedule_slow_check(id, live.serial);
         }
         self.out.started += 1;
-        self.out.delayed += u64::from(waited > Span::ZERO);
+        self.out.delayed += u64::from(waited > TimeSpan::ZERO);
         self.out.waited += waited;
     }
 
@@ -341,7 +341,7 @@ impl<'a> World<'a> {
         self.events.schedule(self.now + JUDGED, slow);
     }
 
-    fn terminate(&mut self, id: u32, retry_after: Span) {
+    fn terminate(&mut self, id: u32, retry_after: TimeSpan) {
         let live = *self.requests.get_mut(id);
         let work = self.servers.remove(self.now, id);
         self.worked(&live, work, false);
@@ -352,7 +352,7 @@ impl<'a> World<'a> {
         }
     }
 
-    fn shed(&mut self, id: u32, retry_after: Span) {
+    fn shed(&mut self, id: u32, retry_after: TimeSpan) {
         let live = *self.requests.get_mut(id);
         self.requests.free(id);
         if !live.is_abandoned() {

@@ -8,7 +8,7 @@ use bywash_scenario::{
     Adversary, Change, Claims, Closes, Distribution, Hostile, PrincipalKind, ResultRow, Scenario,
     To,
 };
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 fn scenario(file: &str) -> Scenario {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios").join(file);
@@ -16,7 +16,7 @@ fn scenario(file: &str) -> Scenario {
     scenario.rho = vec![0.75];
     scenario.closes = vec![Closes::Visible];
     scenario.seeds = 2;
-    scenario.length = Length::Duration(Span::from_secs(3600));
+    scenario.length = Length::Duration(TimeSpan::from_secs(3600));
     scenario
 }
 
@@ -32,7 +32,7 @@ fn plenty() -> Scenario {
     let mut scenario = scenario("attack-none.toml");
     scenario.workers = 100;
     scenario.rho = vec![0.3];
-    scenario.length = Length::Duration(Span::from_secs(300));
+    scenario.length = Length::Duration(TimeSpan::from_secs(300));
     scenario
 }
 
@@ -45,10 +45,10 @@ fn adversary(rho: f64) -> Adversary {
         addresses: 3,
         patience: Distribution::Never,
         burst: 1,
-        holds: Span::ZERO,
+        holds: TimeSpan::ZERO,
         rate: 0,
-        from: Span::ZERO,
-        until: Span::MAX,
+        from: TimeSpan::ZERO,
+        until: TimeSpan::MAX,
     }
 }
 
@@ -77,8 +77,8 @@ fn with_room_for_all_the_visitors_figures_are_the_same_to_the_last_digit() {
 fn they_come_only_while_they_are_to_come_and_all_at_once_if_so() {
     let mut scenario = plenty();
     let third = Adversary {
-        from: Span::from_secs(100),
-        until: Span::from_secs(200),
+        from: TimeSpan::from_secs(100),
+        until: TimeSpan::from_secs(200),
         burst: 50,
         path: vec![0],
         ..adversary(0.3)
@@ -87,8 +87,8 @@ fn they_come_only_while_they_are_to_come_and_all_at_once_if_so() {
     let results = hostile(&cell(&scenario, "session-first"));
     assert!((results.hostile_work - 0.1).abs() < 0.03, "0.3 in a third of the time: {results:?}");
     assert_eq!(results.generated % 50, 0, "whole bursts");
-    scenario.adversaries[0].from = Span::from_secs(301);
-    scenario.adversaries[0].until = Span::MAX;
+    scenario.adversaries[0].from = TimeSpan::from_secs(301);
+    scenario.adversaries[0].until = TimeSpan::MAX;
     let nobody = Hostile { hostile_work: 0.0, generated: 0, served: 0, refused: 0 };
     assert_eq!(hostile(&cell(&scenario, "session-first")), nobody, "arrivals end at 300 s");
 }
@@ -120,7 +120,7 @@ fn work_is_spent_on_visitors_on_adversaries_or_in_vain_and_never_counted_twice()
 fn what_they_got_is_a_share_of_the_servers_that_there_were() {
     let mut scenario = plenty();
     scenario.adversaries = vec![adversary(0.2)];
-    let half = Change { at: Span::ZERO, over: Span::ZERO, to: To::Workers(50) };
+    let half = Change { at: TimeSpan::ZERO, over: TimeSpan::ZERO, to: To::Workers(50) };
     scenario.servers.changes = vec![half];
     let results = hostile(&cell(&scenario, "session-first"));
     assert!(
@@ -147,7 +147,7 @@ fn whatever_the_attack_visitors_keep_more_than_half_of_their_useful_work() {
         for closes in [Closes::Visible, Closes::Hidden] {
             let mut scenario = scenario(&format!("attack-{attack}.toml"));
             scenario.closes = vec![closes];
-            scenario.length = Length::Duration(Span::from_secs(1200));
+            scenario.length = Length::Duration(TimeSpan::from_secs(1200));
             for policy in ["session-first", "value-index"] {
                 let useful = cell(&scenario, policy).useful_work;
                 assert!(useful > 0.5, "{attack}, {closes} closes, {policy}: {useful}");
@@ -161,7 +161,7 @@ fn whatever_the_attack_visitors_keep_more_than_half_of_their_useful_work() {
 fn slow_clients_leave_visitors_nearly_all_of_their_useful_work() {
     let play = |file: &str, policy| {
         let mut scenario = scenario(file);
-        scenario.length = Length::Duration(Span::from_secs(1200));
+        scenario.length = Length::Duration(TimeSpan::from_secs(1200));
         cell(&scenario, policy).useful_work
     };
     for attack in ["slow-again", "slow-upload", "slow-read", "one-connection"] {

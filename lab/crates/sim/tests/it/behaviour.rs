@@ -9,7 +9,7 @@ use bywash_scenario::{
     RunResult, Scenario,
 };
 use bywash_sim::{Case, peers, play};
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 fn paper_1(rho: f64, closes: Closes, minutes: u64) -> Scenario {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -18,7 +18,7 @@ fn paper_1(rho: f64, closes: Closes, minutes: u64) -> Scenario {
     scenario.rho = vec![rho];
     scenario.closes = vec![closes];
     scenario.seeds = 2;
-    let span = Span::from_secs(minutes * 60);
+    let span = TimeSpan::from_secs(minutes * 60);
     scenario.length = bywash_scenario::file::Length::Duration(span);
     scenario
 }
@@ -42,7 +42,7 @@ fn every_request_ends_exactly_once_under_every_policy_and_peer() {
         };
         let policies = catalog::POLICIES.iter().chain(&peers::POLICIES);
         scenario.policies = policies.map(choice).collect();
-        scenario.max_wait = Some(Span::from_secs(30));
+        scenario.max_wait = Some(TimeSpan::from_secs(30));
         for cell in run(&scenario).cells {
             let failed = cell.failed + cell.terminated;
             let ended = cell.completed + cell.timed_out + cell.dropped + failed;
@@ -151,7 +151,7 @@ impl Limit for Restless {
     }
 
     fn dispatched(&mut self, now: Time, _: Load) {
-        self.0 = Some(now + Span::from_millis(10));
+        self.0 = Some(now + TimeSpan::from_millis(10));
     }
 
     fn ended(&mut self, _: Time, _: Load, _: Ended) {}
@@ -170,7 +170,7 @@ impl Limit for Restless {
 fn events_are_as_many_as_requests_however_long_the_run() {
     let each = |minutes| {
         let mut scenario = paper_1(2.0, Closes::Visible, minutes);
-        scenario.max_wait = Some(Span::from_secs(20));
+        scenario.max_wait = Some(TimeSpan::from_secs(20));
         let settings = catalog::find("single-queue").unwrap().settings([]).unwrap();
         let limit = RESTLESS.settings([]).unwrap();
         let (settings, limit, principal) = (&settings, &limit, PrincipalKind::Session);
@@ -246,7 +246,7 @@ fn storm(change: impl FnOnce(&mut Scenario)) -> RunResult {
     ];
     scenario.client.retries = 1000;
     scenario.client.retries_after_refusal = 1000;
-    scenario.client.pause_after_refusal = Distribution::Constant(Span::from_millis(100));
+    scenario.client.pause_after_refusal = Distribution::Constant(TimeSpan::from_millis(100));
     change(&mut scenario);
     run(&scenario)
 }
@@ -278,7 +278,7 @@ fn a_slot_that_is_held_until_the_application_is_done_serves_more_where_departure
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/departed.toml");
     let mut scenario = Scenario::read(&path).expect("the scenario is well-formed");
     scenario.rho = vec![2.5];
-    scenario.length = bywash_scenario::file::Length::Duration(Span::from_secs(300));
+    scenario.length = bywash_scenario::file::Length::Duration(TimeSpan::from_secs(300));
     let completed = |scenario: &Scenario| {
         let result = run(scenario);
         ["free at once", "held"].map(|policy| cell(&result, policy).completed as f64)

@@ -9,7 +9,7 @@ use bywash_scenario::{
     Adversary, Claims, Closes, Departures, Distribution, PrincipalKind, ResultRow, Scenario, Tally,
 };
 use bywash_sim::{Case, play};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 /// Refuses requests that claim a session; the others have as many slots and places as they need.
 struct NobodyWithACookie;
@@ -121,10 +121,10 @@ fn an_adversary_claims_a_session_as_the_scenario_says() {
             addresses: 1,
             patience: Distribution::Never,
             burst: 1,
-            holds: Span::ZERO,
+            holds: TimeSpan::ZERO,
             rate: 0,
-            from: Span::ZERO,
-            until: Span::MAX,
+            from: TimeSpan::ZERO,
+            until: TimeSpan::MAX,
         }];
         let settings = NOBODY_WITH_A_COOKIE.settings([]).expect("it has no parameters");
         let closes = Closes::Visible;

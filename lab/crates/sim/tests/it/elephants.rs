@@ -3,7 +3,7 @@
 
 use bywash_sim::elephants::{Load, SimulationSettings, Site, Verdict, first_named, judge};
 use bywash_sim::on_all_cores;
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 /// Returns pages named, pages named correctly and the mean error of the costs, over ten runs of
 /// half an hour.
@@ -11,8 +11,8 @@ fn of(load: Load, site: fn() -> Site) -> (usize, usize, f64) {
     let seeds: Vec<u64> = (1..=10).collect();
     let settings = |seed| SimulationSettings {
         load,
-        lasts: Span::from_secs(1_800),
-        appears: Span::ZERO,
+        lasts: TimeSpan::from_secs(1_800),
+        appears: TimeSpan::ZERO,
         seed,
     };
     let runs: Vec<Verdict> =
@@ -43,8 +43,8 @@ fn both_elephants_of_two_hundred_pages_are_found_and_hardly_anything_else() {
 fn where_the_load_varies_pearsons_coefficient_blames_whatever_comes_more_often() {
     let settings = SimulationSettings {
         load: Load::Varying,
-        lasts: Span::from_secs(1_800),
-        appears: Span::ZERO,
+        lasts: TimeSpan::from_secs(1_800),
+        appears: TimeSpan::ZERO,
         seed: 1,
     };
     let verdict = judge(&mut Site::auction(), &settings);
@@ -57,8 +57,8 @@ fn where_the_load_varies_pearsons_coefficient_blames_whatever_comes_more_often()
 fn a_run_follows_from_its_seed() {
     let settings = SimulationSettings {
         load: Load::Steady,
-        lasts: Span::from_secs(600),
-        appears: Span::ZERO,
+        lasts: TimeSpan::from_secs(600),
+        appears: TimeSpan::ZERO,
         seed: 3,
     };
     let run = || judge(&mut Site::auction(), &settings);
@@ -72,10 +72,11 @@ fn an_elephant_that_appears_on_a_site_that_is_known_is_named_within_minutes() {
     {
         for urls in [28, 200] {
             let site = || if urls == 28 { Site::auction() } else { Site::flows(urls) };
-            let (appears, lasts) = (Span::from_secs(1_800), Span::from_secs(2_700));
+            let (appears, lasts) = (TimeSpan::from_secs(1_800), TimeSpan::from_secs(2_700));
             let settings = |seed| SimulationSettings { load, lasts, appears, seed };
             let mut named: Vec<f64> = on_all_cores(&[1, 2, 3], &|_, _| (), |seed| {
-                first_named(&mut site(), &settings(*seed)).map_or(f64::INFINITY, Span::as_secs_f64)
+                first_named(&mut site(), &settings(*seed))
+                    .map_or(f64::INFINITY, TimeSpan::as_secs_f64)
             });
             named.sort_by(f64::total_cmp);
             println!("{load:?}, {urls} pages: named after {named:?} s");

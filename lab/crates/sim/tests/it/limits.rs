@@ -5,9 +5,9 @@ use std::path::Path;
 use bywash_scenario::file::Length;
 use bywash_scenario::{Departures, PartChoice, Scenario};
 use bywash_sim::{Phase, Trace, Traced, phases, trace};
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
-const STEP: Span = Span::from_millis(100);
+const STEP: TimeSpan = TimeSpan::from_millis(100);
 
 fn scenario(name: &str) -> Scenario {
     let path = format!("../../scenarios/limits-{name}.toml");
@@ -46,7 +46,7 @@ fn means(scenario: &Scenario, label: &str) -> Vec<(f64, f64)> {
 /// is full.
 fn used(scenario: &Scenario, slots: u32) -> f64 {
     let mut scenario = only(scenario, "fixed 64");
-    scenario.length = Length::Duration(Span::from_secs(60));
+    scenario.length = Length::Duration(TimeSpan::from_secs(60));
     scenario.seeds = 1;
     scenario.policies[0].concurrency = Some(PartChoice {
         name: "fixed".into(),
@@ -128,7 +128,7 @@ fn slope_comes_from_far_off_to_the_workers() {
 fn slope_comes_down_where_clients_leave_before_the_application_answers() {
     for application in [Departures::Unnoticed, Departures::Noticed] {
         let mut scenario = scenario("departures");
-        let minute = Time::ZERO + Span::from_secs(60);
+        let minute = Time::ZERO + TimeSpan::from_secs(60);
         scenario.servers.departures = application;
         scenario.policies.iter_mut().for_each(|policy| policy.departures = application);
         for label in ["slope 16", "slope 64"] {

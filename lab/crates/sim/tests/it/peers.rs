@@ -8,7 +8,7 @@ use bywash_engine::{
     Request, RequestId, SessionKey, Signals, Tier,
 };
 use bywash_sim::peers;
-use bywash_units::{Share, Span, Time, Utility};
+use bywash_units::{Ratio, Time, TimeSpan, Utility};
 
 const BROWSE: ClassId = ClassId(0);
 const BUY: ClassId = ClassId(1);
@@ -49,7 +49,7 @@ impl Server {
 
     fn notify(&mut self, ms: u64, event: Event) {
         let mut actions = Vec::new();
-        self.engine.on_event(Time::ZERO + Span::from_millis(ms), event, &mut actions);
+        self.engine.on_event(Time::ZERO + TimeSpan::from_millis(ms), event, &mut actions);
         for action in actions {
             match action {
                 Action::Dispatch { id, .. } => self.started.push(letter(id)),
@@ -325,7 +325,7 @@ fn partitions_may_use_what_others_leave_and_keep_their_share_above_the_limit() {
 #[test]
 fn session_admission_refuses_new_sessions_only_and_a_free_server_notwithstanding() {
     let mut server = Server::new(1, "session-admission", &[("weight", "0.5")]);
-    let busy = |share| Event::Read(Reading { meter: Meter::Cpu, share: Share::new(share) });
+    let busy = |share| Event::Read(Reading { meter: Meter::Cpu, share: Ratio::new(share) });
     for ms in [1000, 2000, 3000, 4000] {
         server.notify(ms, busy(1.0));
     }

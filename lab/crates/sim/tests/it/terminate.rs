@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use bywash_scenario::{Distribution, ResultRow, Scenario};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 fn scenario(long: f64) -> Scenario {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/long-requests.toml");
@@ -13,7 +13,7 @@ fn scenario(long: f64) -> Scenario {
     let mut scenario = Scenario::parse(&text, Path::new(".")).expect("the scenario is well-formed");
     // Fifty per second, whatever they take.
     scenario.rho = vec![50.0 / scenario.unit_rate().get()];
-    scenario.length = bywash_scenario::file::Length::Duration(Span::from_secs(600));
+    scenario.length = bywash_scenario::file::Length::Duration(TimeSpan::from_secs(600));
     scenario.seeds = 3;
     scenario
 }
@@ -60,7 +60,7 @@ fn nearly_all_is_answered_that_any_threshold_could_and_never_less_than_by_the_se
 fn where_service_has_no_memory_or_is_always_the_same_nobody_gains_and_nobody_loses() {
     for distribution in [Distribution::Exponential, Distribution::Constant] {
         let mut scenario = scenario(0.05);
-        scenario.classes[0].service = distribution(Span::from_millis(100)).into();
+        scenario.classes[0].service = distribution(TimeSpan::from_millis(100)).into();
         for rho in [0.9, 1.5, 5.0] {
             scenario.rho = vec![rho];
             let [ac, _, marginal] = answered(&scenario);
@@ -90,7 +90,7 @@ fn requests_that_are_lost_by_time_are_saved_as_those_that_are_lost_by_places() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
     let text = Scenario::text(&path).expect("the scenario is there");
     let mut scenario = Scenario::parse(&text, Path::new(".")).expect("the scenario is well-formed");
-    scenario.length = bywash_scenario::file::Length::Duration(Span::from_secs(600));
+    scenario.length = bywash_scenario::file::Length::Duration(TimeSpan::from_secs(600));
     let gain = |scenario: &Scenario| {
         let [ac, sert, marginal] = answered(scenario);
         marginal / ac.max(sert)
@@ -100,7 +100,7 @@ fn requests_that_are_lost_by_time_are_saved_as_those_that_are_lost_by_places() {
         let gain = gain(&scenario);
         assert!(gain > least, "ρ {rho}: {gain}");
     }
-    scenario.classes[0].service = (Distribution::Exponential)(Span::from_millis(100)).into();
+    scenario.classes[0].service = (Distribution::Exponential)(TimeSpan::from_millis(100)).into();
     for rho in [0.9, 1.5, 5.0] {
         scenario.rho = vec![rho];
         let gain = gain(&scenario);

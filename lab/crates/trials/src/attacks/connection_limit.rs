@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use bywash_harness::open_loop::{self, Load, Phase, Reuse};
-use bywash_harness::peer::Kind;
+use bywash_harness::peer::PeerKind;
 
 /// Client connections that each program accepts.
 pub(super) const CONNECTION_LIMIT: u32 = 1000;
@@ -26,7 +26,7 @@ pub(super) fn measure(target: &Target, addresses: usize) -> io::Result<Vec<f64>>
     let open: Open =
         Arc::new(move |_, source| Ok(Box::new(Scripted::open(source, port, &script)?)));
     // nginx counts both sides of a proxied request, so it accepts twice as many idle connections.
-    let sides = if target.kind() == Kind::Nginx { 2 } else { 1 };
+    let sides = if target.kind() == PeerKind::Nginx { 2 } else { 1 };
     let attack = Attack {
         connections: CONNECTION_LIMIT as usize * sides,
         addresses,

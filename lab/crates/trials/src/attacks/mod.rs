@@ -38,14 +38,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use bywash_harness::peer::Kind;
+use bywash_harness::peer::PeerKind;
 use bywash_harness::report::{Bench, Common, not_available};
 use bywash_harness::sys;
 
 use trial::{Attack, BESIDE, Run};
 
 /// The programs, in the order of the columns.
-const PROGRAMS: [Kind; 3] = [Kind::Haproxy, Kind::Nginx, Kind::Bywash];
+const PROGRAMS: [PeerKind; 3] = [PeerKind::Haproxy, PeerKind::Nginx, PeerKind::Bywash];
 /// Descriptors that a program needs in addition to those of its connections.
 const SPARE: u64 = 200;
 
@@ -62,7 +62,7 @@ pub struct Options {
     row: String,
     /// Attack only this program; may be repeated
     #[arg(long, value_enum)]
-    only: Vec<Kind>,
+    only: Vec<PeerKind>,
     /// Number of rounds; the tables show medians
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20))]
     rounds: u32,
@@ -91,10 +91,11 @@ pub fn run(options: &Options) -> io::Result<ExitCode> {
             "at most {many} hostile connections, because a process may have {limit} descriptors"
         );
     }
-    let wanted: Vec<Kind> = PROGRAMS.into_iter().filter(|kind| is_wanted(options, *kind)).collect();
+    let wanted: Vec<PeerKind> =
+        PROGRAMS.into_iter().filter(|kind| is_wanted(options, *kind)).collect();
     let bench = Bench::set(&wanted, &options.common.programs);
-    let present: Vec<Kind> = bench.kinds().collect();
-    if wanted.contains(&Kind::Bywash) && !present.contains(&Kind::Bywash) {
+    let present: Vec<PeerKind> = bench.kinds().collect();
+    if wanted.contains(&PeerKind::Bywash) && !present.contains(&PeerKind::Bywash) {
         let program = options.common.programs.bywash.display();
         let why = format!("{program} does not run: name the bywash program with --bywash FILE");
         return Err(io::Error::other(why));
@@ -143,7 +144,7 @@ fn measure(options: &Options, run: &Run<'_>, columns: Vec<Column>) -> Results {
     results
 }
 
-fn is_wanted(options: &Options, kind: Kind) -> bool {
+fn is_wanted(options: &Options, kind: PeerKind) -> bool {
     options.only.is_empty() || options.only.contains(&kind)
 }
 
@@ -183,7 +184,7 @@ mod tests {
     fn options_choose_attacks_and_programs_and_are_bounded() {
         let options = parse(&["--attack", "slow-read", "--only", "haproxy"]).unwrap();
         assert_eq!(options.attack, [Attack::SlowRead]);
-        assert!(is_wanted(&options, Kind::Haproxy) && !is_wanted(&options, Kind::Bywash));
+        assert!(is_wanted(&options, PeerKind::Haproxy) && !is_wanted(&options, PeerKind::Bywash));
         assert!(parse(&["--seconds", "61"]).is_err() && parse(&["--rounds", "0"]).is_err());
         assert!(parse(&["--attack", "nonsense"]).is_err());
     }

@@ -5,7 +5,7 @@ use super::memory::MOST;
 use super::pressure::PATIENCE;
 use super::sessions::TABLE;
 use super::trial::{Run, Shown, Trial};
-use bywash_harness::peer::Kind;
+use bywash_harness::peer::PeerKind;
 use bywash_harness::report::Report;
 use bywash_harness::stats::Spread;
 use bywash_harness::table::Table;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Column {
     /// The program.
-    pub(super) kind: Kind,
+    pub(super) kind: PeerKind,
     /// Whether the program was selected.
     pub(super) is_wanted: bool,
     /// Whether the program can be started.
@@ -27,7 +27,7 @@ pub(super) struct Column {
 pub(super) struct Results {
     columns: Vec<Column>,
     /// Values of the current trial: the program, and one value for each measure.
-    rounds: Vec<(Kind, Vec<f64>)>,
+    rounds: Vec<(PeerKind, Vec<f64>)>,
     rows: Vec<Row>,
 }
 
@@ -43,7 +43,7 @@ struct Row {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Measure {
     /// The median of fractions, in percent.
-    Share,
+    Ratio,
     /// The fraction of rounds, in percent.
     Rounds,
     /// The median.
@@ -52,11 +52,11 @@ enum Measure {
 
 impl Shown {
     fn measures(self) -> &'static [Measure] {
-        use Measure::{Number, Rounds, Share};
+        use Measure::{Number, Ratio, Rounds};
         match self {
-            Self::Slots => &[Share, Rounds, Rounds, Share],
-            Self::Memory => &[Rounds, Number, Number, Share],
-            Self::Shares => &[Share, Share, Rounds],
+            Self::Slots => &[Ratio, Rounds, Rounds, Ratio],
+            Self::Memory => &[Rounds, Number, Number, Ratio],
+            Self::Shares => &[Ratio, Ratio, Rounds],
         }
     }
 
@@ -98,12 +98,12 @@ impl Results {
     }
 
     /// Returns the programs that are measured.
-    pub(super) fn present(&self) -> impl Iterator<Item = Kind> {
+    pub(super) fn present(&self) -> impl Iterator<Item = PeerKind> {
         self.columns.iter().filter(|column| column.is_installed).map(|column| column.kind)
     }
 
     /// Adds the values of one round of `trial`.
-    pub(super) fn add(&mut self, trial: &Trial, kind: Kind, values: &[f64]) {
+    pub(super) fn add(&mut self, trial: &Trial, kind: PeerKind, values: &[f64]) {
         let cell = cell(trial.shown(), &[values]);
         eprintln!("  {cell}");
         self.rounds.push((kind, values.to_vec()));
@@ -112,7 +112,7 @@ impl Results {
     /// Combines the rounds of `trial` into a row.
     pub(super) fn finish(&mut self, trial: &Trial) {
         let rounds = std::mem::take(&mut self.rounds);
-        let of = |kind: Kind| -> Vec<&[f64]> {
+        let of = |kind: PeerKind| -> Vec<&[f64]> {
             rounds.iter().filter(|(of, _)| *of == kind).map(|(_, values)| &values[..]).collect()
         };
         let show = |column: &Column| match of(column.kind) {
@@ -160,7 +160,7 @@ fn cell(shown: Shown, rounds: &[&[f64]]) -> String {
         let values = rounds.iter().map(|values| values[index]).filter(|value| !value.is_nan());
         let value = match measure {
             Measure::Rounds => Some(100.0 * values.sum::<f64>() / rounds.len() as f64),
-            Measure::Share => Spread::of(values).map(|spread| 100.0 * spread.median),
+            Measure::Ratio => Spread::of(values).map(|spread| 100.0 * spread.median),
             Measure::Number => Spread::of(values).map(|spread| spread.median),
         };
         value.map_or("–".to_owned(), |value| format!("{value:.0}"))
@@ -189,9 +189,9 @@ mod tests {
     fn a_program_that_is_not_installed_is_named_in_its_column() {
         let column = |kind, is_installed| Column { kind, is_wanted: true, is_installed };
         let mut results =
-            Results::new(vec![column(Kind::Haproxy, false), column(Kind::Bywash, true)]);
+            Results::new(vec![column(PeerKind::Haproxy, false), column(PeerKind::Bywash, true)]);
         let trial = &super::super::trial::Attack::BlackHole.trials(1000)[0];
-        results.add(trial, Kind::Bywash, &[0.5]);
+        results.add(trial, PeerKind::Bywash, &[0.5]);
         results.finish(trial);
         assert_eq!(results.rows[0].cells, ["not installed", "50"]);
     }

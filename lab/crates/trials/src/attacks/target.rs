@@ -2,7 +2,7 @@
 
 use super::texts::{self, Ports, Setup};
 use bywash_harness::confine::{Confinement, MemoryGroup};
-use bywash_harness::peer::{Kind, Programs};
+use bywash_harness::peer::{PeerKind, Programs};
 use bywash_harness::{procfs, tls};
 use bywash_peer::{Running, Scratch, free_port};
 use std::fs;
@@ -13,7 +13,7 @@ use std::process::{Command, Output};
 /// A running program. Dropping it ends the program.
 #[derive(Debug)]
 pub(super) struct Target {
-    kind: Kind,
+    kind: PeerKind,
     ports: Ports,
     running: Running,
     program: PathBuf,
@@ -28,21 +28,23 @@ impl Target {
     ///
     /// The program's output if it does not start.
     pub(super) fn start(
-        kind: Kind,
+        kind: PeerKind,
         programs: &Programs,
         setup: &Setup,
         group: Option<MemoryGroup>,
     ) -> io::Result<Self> {
         let [http, second, https, admin] = [free_port()?, free_port()?, free_port()?, free_port()?];
-        let h2c = if kind == Kind::Nginx { second } else { http };
+        let h2c = if kind == PeerKind::Nginx { second } else { http };
         let ports = Ports { http, h2c, https, admin };
         let scratch = Scratch::new(&format!("attack-{kind}-{http}"))?;
         tls::write_files(scratch.path())?;
         let text = match kind {
-            Kind::Bywash => texts::bywash(setup, ports, scratch.path()),
-            Kind::Haproxy => texts::haproxy(setup, ports, scratch.path()),
-            Kind::Nginx => texts::nginx(setup, ports, scratch.path()),
-            Kind::Envoy => return Err(io::Error::other("this measurement does not have Envoy")),
+            PeerKind::Bywash => texts::bywash(setup, ports, scratch.path()),
+            PeerKind::Haproxy => texts::haproxy(setup, ports, scratch.path()),
+            PeerKind::Nginx => texts::nginx(setup, ports, scratch.path()),
+            PeerKind::Envoy => {
+                return Err(io::Error::other("this measurement does not have Envoy"));
+            }
         };
         fs::write(scratch.join(kind.config_name()), text)?;
         let program = programs.of(kind);
@@ -56,7 +58,7 @@ impl Target {
     }
 
     /// Returns the kind of program.
-    pub(super) fn kind(&self) -> Kind {
+    pub(super) fn kind(&self) -> PeerKind {
         self.kind
     }
 

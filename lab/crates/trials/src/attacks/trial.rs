@@ -10,7 +10,7 @@ use std::io;
 use std::time::Duration;
 
 use bywash_harness::confine::OwnedGroup;
-use bywash_harness::peer::{Kind, Programs};
+use bywash_harness::peer::{PeerKind, Programs};
 use bywash_harness::report::not_available;
 
 /// A named attack.
@@ -159,7 +159,8 @@ pub(super) enum Shown {
     Slots,
     /// Survival, peak memory, 99th percentile, fraction served.
     Memory,
-    /// One fraction, or three for watchers.
+    /// One fraction of successes. For watchers, three: of probes of `/livez`, of probes of
+    /// `/metrics`, and of `bywash bypass on`.
     Shares,
 }
 
@@ -195,11 +196,11 @@ impl Trial {
     }
 
     /// Returns whether the trial makes sense for `kind`.
-    pub(super) fn suits(&self, kind: Kind) -> bool {
+    pub(super) fn suits(&self, kind: PeerKind) -> bool {
         match self.what {
-            What::Sessions { .. } | What::Watchers => kind == Kind::Bywash,
+            What::Sessions { .. } | What::Watchers => kind == PeerKind::Bywash,
             What::Slots(Slots::Http1 { client: Client::Read, connections, .. }) => {
-                kind != Kind::Nginx || connections <= MOST_FILES
+                kind != PeerKind::Nginx || connections <= MOST_FILES
             }
             What::Slots(_)
             | What::Memory { .. }
@@ -209,7 +210,7 @@ impl Trial {
     }
 
     /// Starts `kind` and attacks it once.
-    pub(super) fn measure(&self, kind: Kind, run: &Run<'_>) -> io::Result<Vec<f64>> {
+    pub(super) fn measure(&self, kind: PeerKind, run: &Run<'_>) -> io::Result<Vec<f64>> {
         let service = match self.what {
             What::Sessions { .. } => Duration::ZERO,
             _ => pressure::SERVICE,
@@ -272,8 +273,10 @@ mod tests {
     #[test]
     fn peers_have_no_sessions_and_nginx_gets_no_thousands_of_readers() {
         let suits = |attack: Attack, kind| attack.trials(8800).iter().all(|t| t.suits(kind));
-        assert!(suits(Attack::SlowRead, Kind::Haproxy) && !suits(Attack::SlowRead, Kind::Nginx));
-        assert!(!suits(Attack::SessionEviction, Kind::Haproxy));
-        assert!(Attack::ALL.iter().all(|attack| suits(*attack, Kind::Bywash)));
+        assert!(
+            suits(Attack::SlowRead, PeerKind::Haproxy) && !suits(Attack::SlowRead, PeerKind::Nginx)
+        );
+        assert!(!suits(Attack::SessionEviction, PeerKind::Haproxy));
+        assert!(Attack::ALL.iter().all(|attack| suits(*attack, PeerKind::Bywash)));
     }
 }

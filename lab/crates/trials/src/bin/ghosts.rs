@@ -5,7 +5,7 @@
 //! slot each, and prints counts and reaction times. The exit code is 99 if bywash started a ghost.
 
 use bywash_harness::machine::{self, Machine};
-use bywash_harness::peer::{Kind, Programs, Task};
+use bywash_harness::peer::{PeerKind, Programs, Task};
 use bywash_harness::proxy::Plan;
 use bywash_harness::table::Table;
 use bywash_peer::child_guard;
@@ -35,7 +35,7 @@ struct Options {
     programs: Programs,
     /// Test only this program
     #[arg(long, value_enum)]
-    only: Option<Kind>,
+    only: Option<PeerKind>,
     /// Number of trials of each way to leave
     #[arg(long, default_value_t = 100)]
     trials: usize,
@@ -74,7 +74,7 @@ fn run(options: &Options) -> io::Result<usize> {
     for (kind, version) in machine::installed(&candidates, &options.programs) {
         let tallies = measure(&plan(kind, &origin, &options.programs), &mut origin, trials)?;
         println!("\n{kind}\n{}", table(&tallies));
-        if kind == Kind::Bywash {
+        if kind == PeerKind::Bywash {
             ghosts = tallies.iter().map(|tally| tally.ghosts).sum();
         }
         reports.push(report(kind, &version, &tallies));
@@ -98,10 +98,10 @@ slot lost: trials after which a new request was not served. missed: no reaction 
 connection to the upstream (running, streaming), or its own upstream socket (uploading, connecting).
 no proxy: the client talks to the upstream; what the harness and the kernel add to each delay.";
 
-fn candidates(options: &Options) -> io::Result<Vec<Kind>> {
+fn candidates(options: &Options) -> io::Result<Vec<PeerKind>> {
     match options.only {
-        None => Ok(vec![Kind::Bywash, Kind::Haproxy]),
-        Some(kind @ (Kind::Nginx | Kind::Envoy)) => {
+        None => Ok(vec![PeerKind::Bywash, PeerKind::Haproxy]),
+        Some(kind @ (PeerKind::Nginx | PeerKind::Envoy)) => {
             Err(io::Error::other(format!("{kind} has no queue to leave")))
         }
         Some(kind) => match kind.version(&options.programs.of(kind)) {
@@ -111,7 +111,7 @@ fn candidates(options: &Options) -> io::Result<Vec<Kind>> {
     }
 }
 
-fn plan<'a>(kind: Kind, origin: &Origin, programs: &'a Programs) -> Plan<'a> {
+fn plan<'a>(kind: PeerKind, origin: &Origin, programs: &'a Programs) -> Plan<'a> {
     Plan::new(kind, Task::Forward { limit: 1 }, origin.address().port(), programs)
 }
 
@@ -178,7 +178,7 @@ fn table(tallies: &[Tally]) -> Table {
     table
 }
 
-fn report(kind: Kind, version: &str, tallies: &[Tally]) -> Value {
+fn report(kind: PeerKind, version: &str, tallies: &[Tally]) -> Value {
     let departures: Vec<Value> = tallies.iter().map(Tally::json).collect();
     json!({ "proxy": kind.to_string(), "version": version, "ways": departures })
 }

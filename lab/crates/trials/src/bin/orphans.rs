@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use bywash_harness::machine::Machine;
 use bywash_peer::child_guard;
-use bywash_trials::orphans::database::Kind;
+use bywash_trials::orphans::database::DatabaseKind;
 use bywash_trials::orphans::victims::Attribution;
 use bywash_trials::orphans::{latency, storm, victims};
 use clap::{Parser, ValueEnum};
@@ -75,7 +75,8 @@ fn main() -> ExitCode {
 
 /// Runs the measurements and returns the number of wrong victims under a lease.
 fn run(options: &Options) -> io::Result<usize> {
-    let there: Vec<Kind> = Kind::ALL.into_iter().filter(|kind| kind.address().is_some()).collect();
+    let there: Vec<DatabaseKind> =
+        DatabaseKind::ALL.into_iter().filter(|kind| kind.address().is_some()).collect();
     if there.is_empty() {
         return Err(io::Error::other(
             "no database: run scripts/with-databases postgres mariadb -- target/release/orphans",

@@ -10,7 +10,7 @@ mod test_bed;
 
 use bywash_harness::machine::LOAD_CORE;
 use bywash_harness::open_loop::{self, Answer, End};
-use bywash_harness::peer::Kind;
+use bywash_harness::peer::PeerKind;
 use bywash_harness::proxy::Proxy;
 use bywash_harness::report::{Bench, Common, Report, not_available};
 use bywash_harness::sys;
@@ -63,7 +63,7 @@ struct Row {
 pub fn run(options: &Options) -> io::Result<ExitCode> {
     sys::raise_descriptor_limit()?;
     let programs = &options.common.programs;
-    let bench = Bench::set(&[Kind::Bywash], programs);
+    let bench = Bench::set(&[PeerKind::Bywash], programs);
     sys::pin_to(LOAD_CORE)?;
     let faults = if options.fault.is_empty() { &Fault::ALL[..] } else { &options.fault };
     let mut rows = Vec::new();

@@ -5,7 +5,7 @@ use super::fault::{Cause, Fault};
 use bywash_harness::confine::{Confinement, OwnedGroup};
 use bywash_harness::machine::PROXY_CORE;
 use bywash_harness::open_loop::{self, Answer, End, Load, Phase, Reuse};
-use bywash_harness::peer::{Kind, Programs, Setup, Task};
+use bywash_harness::peer::{PeerKind, Programs, Setup, Task};
 use bywash_harness::proxy::{Plan, Proxy};
 use bywash_harness::sys::Signal;
 use bywash_harness::upstream::{Behaviour, Upstream};
@@ -91,7 +91,7 @@ impl TestBed {
         let folder = Scratch::new("fault")?;
         let upstream = Upstream::start()?;
         let mut plan =
-            Plan::new(Kind::Bywash, Task::Forward { limit: LIMIT }, upstream.port(), programs);
+            Plan::new(PeerKind::Bywash, Task::Forward { limit: LIMIT }, upstream.port(), programs);
         plan.core = Some(PROXY_CORE);
         plan.setup = Setup { response_timeout: 1, connections: 10_000, ..Setup::default() };
         let mut group = None;

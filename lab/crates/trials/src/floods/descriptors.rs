@@ -5,7 +5,7 @@ use bywash_harness::client_socket;
 use bywash_harness::confine::Confinement;
 use bywash_harness::http;
 use bywash_harness::machine::PROXY_CORE;
-use bywash_harness::peer::{Kind, Programs, Task};
+use bywash_harness::peer::{PeerKind, Programs, Task};
 use bywash_harness::procfs;
 use bywash_harness::proxy::{Plan, Proxy};
 use bywash_harness::report::{Report, not_available};
@@ -32,7 +32,7 @@ const BOUND: Duration = Duration::from_secs(10);
 
 /// The result of one program.
 struct Row {
-    kind: Kind,
+    kind: PeerKind,
     served: usize,
     /// CPU time as a fraction of a core.
     busy: f64,
@@ -43,7 +43,7 @@ struct Row {
 }
 
 /// Measures each of `kinds`.
-pub(super) fn measure(kinds: &[Kind], programs: &Programs) -> io::Result<Report> {
+pub(super) fn measure(kinds: &[PeerKind], programs: &Programs) -> io::Result<Report> {
     let mut rows = Vec::new();
     for &kind in kinds {
         eprintln!("descriptors: {kind}");
@@ -82,7 +82,7 @@ fn starve(proxy: &Proxy) -> io::Result<Row> {
         _ => 0.0, // the process has ended, as the row shows
     };
     let asked = Instant::now();
-    let is_product = proxy.kind() == Kind::Bywash;
+    let is_product = proxy.kind() == PeerKind::Bywash;
     let admin = is_product.then(|| proxy.status("connections").map(|_| asked.elapsed()));
     let served = clients.iter_mut().filter_map(|client| http::read_answer(client).ok()).count();
     drop(clients);
@@ -138,7 +138,7 @@ fn report(rows: &[Row]) -> Report {
          have closed.",
         STARVED.as_secs()
     );
-    let own = rows.iter().filter(|row| row.kind == Kind::Bywash);
+    let own = rows.iter().filter(|row| row.kind == PeerKind::Bywash);
     let broken = own.flat_map(Row::broken).collect();
     Report { table, method, json: json!({ "descriptors": list }), broken }
 }

@@ -8,7 +8,7 @@
 use super::client::{Client, STALLED, Stop};
 use bywash_harness::h2::{self, Frame, Method, frame, kind};
 use bywash_harness::machine::PROXY_CORE;
-use bywash_harness::peer::{Front, Kind, Programs, Setup, Task};
+use bywash_harness::peer::{Front, PeerKind, Programs, Setup, Task};
 use bywash_harness::procfs;
 use bywash_harness::proxy::{Plan, Proxy};
 use bywash_harness::report::{Report, not_available};
@@ -135,7 +135,7 @@ fn ping(n: u32) -> Vec<u8> {
 
 /// The result of one flood.
 struct Row {
-    kind: Kind,
+    kind: PeerKind,
     flood: &'static Flood,
     sent: u32,
     stop: Stop,
@@ -148,7 +148,7 @@ struct Row {
 }
 
 /// Measures each flood at each of `kinds`.
-pub(super) fn measure(kinds: &[Kind], programs: &Programs) -> io::Result<Report> {
+pub(super) fn measure(kinds: &[PeerKind], programs: &Programs) -> io::Result<Report> {
     let mut rows = Vec::new();
     for &kind in kinds {
         let upstream = Upstream::start()?;
@@ -255,7 +255,7 @@ fn report(rows: &[Row]) -> Report {
          nothing: the program read everything. at upstream: requests that\narrived there. KiB \
          more: growth of PSS at the end. serves: whether another client is served afterwards."
     );
-    let own = rows.iter().filter(|row| row.kind == Kind::Bywash);
+    let own = rows.iter().filter(|row| row.kind == PeerKind::Bywash);
     Report {
         table,
         method,

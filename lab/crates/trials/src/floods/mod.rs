@@ -12,7 +12,7 @@ use std::io;
 use std::process::ExitCode;
 
 use bywash_harness::machine::LOAD_CORE;
-use bywash_harness::peer::Kind;
+use bywash_harness::peer::PeerKind;
 use bywash_harness::report::{Bench, Common};
 use bywash_harness::sys;
 
@@ -26,7 +26,7 @@ pub struct Options {
     part: Vec<Part>,
     /// Measure only this program; may be repeated
     #[arg(long, value_enum)]
-    only: Vec<Kind>,
+    only: Vec<PeerKind>,
     /// Connections with slow heads; fewer if the descriptors do not suffice
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     connections: u32,
@@ -46,11 +46,11 @@ pub enum Part {
 /// Measures all parts and publishes the report.
 pub fn run(options: &Options) -> io::Result<ExitCode> {
     let limit = sys::raise_descriptor_limit()?;
-    let kinds = if options.only.is_empty() { &Kind::ALL[..] } else { &options.only };
+    let kinds = if options.only.is_empty() { &PeerKind::ALL[..] } else { &options.only };
     let programs = &options.common.programs;
     let bench = Bench::set(kinds, programs);
     sys::pin_to(LOAD_CORE)?;
-    let kinds: Vec<Kind> = bench.kinds().collect();
+    let kinds: Vec<PeerKind> = bench.kinds().collect();
     let all = [Part::Frames, Part::Slow, Part::Descriptors];
     let parts = if options.part.is_empty() { &all[..] } else { &options.part };
     let measure = |part: &Part| match part {

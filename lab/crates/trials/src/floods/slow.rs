@@ -6,7 +6,7 @@
 use bywash_harness::client_socket;
 use bywash_harness::machine::PROXY_CORE;
 use bywash_harness::open_loop::{self, Load, Phase, Reuse};
-use bywash_harness::peer::{Kind, Programs, Setup, Task};
+use bywash_harness::peer::{PeerKind, Programs, Setup, Task};
 use bywash_harness::proxy::Plan;
 use bywash_harness::report::{Report, not_available};
 use bywash_harness::sys::Epoll;
@@ -45,7 +45,7 @@ const HEAD: &[u8] = b"GET / HTTP/1.1\r\nHost: bench.test\r\nX-Slow: ";
 
 /// The result of a flood at one program.
 struct Row {
-    kind: Kind,
+    kind: PeerKind,
     connections: usize,
     /// Lifetime of each connection that has ended.
     lasted: Vec<Duration>,
@@ -61,7 +61,7 @@ struct Row {
 
 /// Measures each of `kinds` with this many connections, if `descriptors` allows.
 pub(super) fn measure(
-    kinds: &[Kind],
+    kinds: &[PeerKind],
     programs: &Programs,
     connections: u32,
     descriptors: u64,
@@ -69,7 +69,7 @@ pub(super) fn measure(
     let mut rows = Vec::new();
     for &kind in kinds {
         // HAProxy needs descriptors for both sides of every connection that it may accept.
-        let sides = if kind == Kind::Haproxy { 2 } else { 1 };
+        let sides = if kind == PeerKind::Haproxy { 2 } else { 1 };
         let most = (descriptors.saturating_sub(2 * SPARE) / sides) as u32 - SPARE as u32;
         let count = connections.min(most);
         eprintln!("slow: {kind}, {count} connections");
@@ -84,7 +84,7 @@ pub(super) fn measure(
     Ok(report(&rows))
 }
 
-fn flood(kind: Kind, port: u16, connections: usize) -> io::Result<Row> {
+fn flood(kind: PeerKind, port: u16, connections: usize) -> io::Result<Row> {
     let phases = vec![Phase::new(RATE, BEFORE + BOUND)];
     let load = Load { port, phases, patience: PATIENCE, reuse: Reuse::Half, sources: 0..0 };
     let running = load.start();
@@ -217,7 +217,7 @@ fn report(rows: &[Row]) -> Report {
         BOUND.as_secs(),
         PATIENCE.as_secs()
     );
-    let own = rows.iter().filter(|row| row.kind == Kind::Bywash);
+    let own = rows.iter().filter(|row| row.kind == PeerKind::Bywash);
     let broken = own.flat_map(Row::broken).collect();
     Report { table, method, json: json!({ "slow": list }), broken }
 }

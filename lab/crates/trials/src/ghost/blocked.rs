@@ -14,7 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bywash_harness::http;
-use bywash_harness::peer::Kind;
+use bywash_harness::peer::PeerKind;
 use bywash_harness::procfs;
 use bywash_harness::proxy::{Plan, Proxy};
 use bywash_harness::sys;
@@ -107,7 +107,7 @@ pub fn connecting(
         let at = diag.wait_released((socket, hung.address), REACTION)?;
         released.reaction(left, at);
         released.trials += 1;
-        if proxy.kind() == Kind::Bywash {
+        if proxy.kind() == PeerKind::Bywash {
             idle.reaction(left, wait_status(&proxy, "running", 0)?);
             idle.trials += 1;
         }

@@ -23,7 +23,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bywash_harness::http;
-use bywash_harness::peer::Kind;
+use bywash_harness::peer::PeerKind;
 use bywash_harness::proxy::{Plan, Proxy};
 
 /// Time for a proxy to handle the bytes that were sent before.
@@ -87,8 +87,8 @@ impl<'a> TestBed<'a> {
     /// Waits until a request is queued. Returns whether it is, which for a peer is assumed.
     fn wait_queued(&self) -> io::Result<bool> {
         match self.proxy.kind() {
-            Kind::Bywash => wait_status(&self.proxy, "waiting", 1).map(|at| at.is_some()),
-            Kind::Haproxy | Kind::Nginx | Kind::Envoy => {
+            PeerKind::Bywash => wait_status(&self.proxy, "waiting", 1).map(|at| at.is_some()),
+            PeerKind::Haproxy | PeerKind::Nginx | PeerKind::Envoy => {
                 thread::sleep(QUEUEING);
                 Ok(true)
             }

@@ -12,7 +12,7 @@ use bywash_harness::tls;
 
 /// A kind of connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ConnectionKind {
     /// Sends nothing.
     Silent,
     /// Sends 200 bytes of a head.
@@ -41,7 +41,7 @@ pub(super) enum Kind {
     Holder,
 }
 
-impl Kind {
+impl ConnectionKind {
     pub(super) const ALL: [Self; 12] = [
         Self::Silent,
         Self::Half,
@@ -66,7 +66,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for ConnectionKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Silent => "silent",
@@ -98,42 +98,42 @@ const EACH: usize = 200;
 
 impl Hostile {
     /// Opens the `n`th connection, of kind `what`.
-    pub(super) fn open(what: Kind, n: usize, port: u16) -> io::Result<Self> {
+    pub(super) fn open(what: ConnectionKind, n: usize, port: u16) -> io::Result<Self> {
         let mut stream = client_socket::connect_from(client_socket::address(n / EACH), port)?;
         stream.set_read_timeout(Some(BOUND))?;
-        if what == Kind::TlsIdle {
+        if what == ConnectionKind::TlsIdle {
             let mut wire = tls::MaybeTlsStream::Tls(Box::new(tls::Client::new()?.connect(stream)?));
             wire.write_all(http::get("/item").as_bytes())?;
             http::expect_200(&mut wire)?;
             return Ok(Self { _wire: wire });
         }
         match what {
-            Kind::Silent | Kind::TlsIdle => {}
+            ConnectionKind::Silent | ConnectionKind::TlsIdle => {}
             // The head of a record of 500 bytes.
-            Kind::TlsSilent => stream.write_all(&[22, 3, 1, 1, 244, 1, 0, 1])?,
-            Kind::Half => stream.write_all(&head("POST /x", "X-Half: ", 200))?,
-            Kind::HalfLarge => stream.write_all(&head("GET /x", "X-Half: ", 15_000))?,
-            Kind::Idle => {
+            ConnectionKind::TlsSilent => stream.write_all(&[22, 3, 1, 1, 244, 1, 0, 1])?,
+            ConnectionKind::Half => stream.write_all(&head("POST /x", "X-Half: ", 200))?,
+            ConnectionKind::HalfLarge => stream.write_all(&head("GET /x", "X-Half: ", 15_000))?,
+            ConnectionKind::Idle => {
                 stream.write_all(http::get("/item").as_bytes())?;
                 http::expect_200(&mut stream)?;
             }
-            Kind::IdlePost => {
+            ConnectionKind::IdlePost => {
                 stream.write_all(http::post("/item", "Content-Length: 60000\r\n").as_bytes())?;
                 stream.write_all(&vec![b'a'; 60_000])?;
                 http::expect_200(&mut stream)?;
             }
-            Kind::Holder => stream.write_all(http::get("/hold").as_bytes())?,
-            Kind::Refused | Kind::Waiting => {
+            ConnectionKind::Holder => stream.write_all(http::get("/hold").as_bytes())?,
+            ConnectionKind::Refused | ConnectionKind::Waiting => {
                 let head = http::post("/x", "Content-Length: 10000000\r\n");
                 fill(&mut stream, &[head.as_bytes(), &vec![b'a'; 300_000]].concat())?;
             }
-            Kind::Chunks => {
+            ConnectionKind::Chunks => {
                 let head = http::post("/x", "Transfer-Encoding: chunked\r\n");
                 let chunk = [b"4000\r\n".as_slice(), &[b'a'; 0x4000], b"\r\n"].concat();
                 fill(&mut stream, &[head.as_bytes(), &chunk, b"FFFFF\r\naaaa"].concat())?;
             }
-            Kind::Http2 => stream.write_all(&hello())?,
-            Kind::Http2Bodies => fill(&mut stream, &bodies(20, 60_000))?,
+            ConnectionKind::Http2 => stream.write_all(&hello())?,
+            ConnectionKind::Http2Bodies => fill(&mut stream, &bodies(20, 60_000))?,
         }
         stream.set_nonblocking(true)?;
         Ok(Self { _wire: tls::MaybeTlsStream::Clear(stream) })

@@ -16,7 +16,7 @@ use bywash_harness::report::{Bench, Common, Report, not_available};
 use bywash_harness::sys;
 use bywash_harness::table::Table;
 use bywash_harness::upstream::Upstream;
-use client::{Hostile, Kind};
+use client::{ConnectionKind, Hostile};
 use serde_json::json;
 use std::io;
 use std::process::ExitCode;
@@ -39,7 +39,7 @@ const SETTLE: Duration = Duration::from_millis(700);
 /// Measures all kinds and publishes the report.
 pub fn run(options: &Options) -> io::Result<ExitCode> {
     sys::raise_descriptor_limit()?;
-    let bench = Bench::set(&[peer::Kind::Bywash], &options.common.programs);
+    let bench = Bench::set(&[peer::PeerKind::Bywash], &options.common.programs);
     sys::pin_to(LOAD_CORE)?;
     let reports = [costs(&options.common.programs, options.each)];
     bench.publish(&reports, &options.common)
@@ -48,7 +48,7 @@ pub fn run(options: &Options) -> io::Result<ExitCode> {
 fn costs(programs: &Programs, count: u32) -> Report {
     let head = ["connection", "KiB each at first", "KiB each", "counted KiB"];
     let (mut table, mut list) = (Table::new(1, &head), Vec::new());
-    for kind in Kind::ALL {
+    for kind in ConnectionKind::ALL {
         let Cost { first, each, counted } = match cost(kind, programs, count) {
             Ok(cost) => cost,
             Err(e) => {
@@ -81,17 +81,22 @@ struct Cost {
     counted: Option<f64>,
 }
 
-fn cost(kind: Kind, programs: &Programs, count: u32) -> io::Result<Cost> {
+fn cost(kind: ConnectionKind, programs: &Programs, count: u32) -> io::Result<Cost> {
     let upstream = Upstream::start()?;
     let front = if kind.is_tls() { Front::Tls } else { Front::Http1 };
-    let waiting = Some(if kind == Kind::Refused { 1 } else { 100_000 });
+    let waiting = Some(if kind == ConnectionKind::Refused { 1 } else { 100_000 });
     let slots = if kind.needs_slot() { 1024 } else { 1 };
     let setup = Setup { front, connections: 2 * count + 500, waiting, ..Setup::default() };
-    let plan =
-        Plan::new(peer::Kind::Bywash, Task::Forward { limit: slots }, upstream.port(), programs);
+    let plan = Plan::new(
+        peer::PeerKind::Bywash,
+        Task::Forward { limit: slots },
+        upstream.port(),
+        programs,
+    );
     let proxy = Plan { setup, core: Some(PROXY_CORE), ..plan }.start()?;
     let _warm: Vec<Hostile> = open(&proxy, kind, 20)?;
-    let _held = if kind.needs_slot() { Vec::new() } else { open(&proxy, Kind::Holder, 2)? };
+    let _held =
+        if kind.needs_slot() { Vec::new() } else { open(&proxy, ConnectionKind::Holder, 2)? };
     thread::sleep(SETTLE);
     let used = || proxy.status("memory/used").ok().map(|bytes| bytes as f64);
     let memory = || procfs::memory(proxy.pid()).map(|bytes| bytes as f64);
@@ -109,6 +114,6 @@ fn cost(kind: Kind, programs: &Programs, count: u32) -> io::Result<Cost> {
     })
 }
 
-fn open(proxy: &Proxy, kind: Kind, count: usize) -> io::Result<Vec<Hostile>> {
+fn open(proxy: &Proxy, kind: ConnectionKind, count: usize) -> io::Result<Vec<Hostile>> {
     (0..count).map(|n| Hostile::open(kind, n, proxy.port())).collect()
 }

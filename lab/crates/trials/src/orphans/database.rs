@@ -9,7 +9,7 @@ use tokio_postgres::NoTls;
 
 /// A database product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum DatabaseKind {
     /// PostgreSQL.
     Postgres,
     /// MariaDB.
@@ -36,7 +36,7 @@ pub enum End {
     Failed(String),
 }
 
-impl Kind {
+impl DatabaseKind {
     /// Both databases.
     pub const ALL: [Self; 2] = [Self::Postgres, Self::MariaDb];
 
@@ -112,13 +112,13 @@ impl Connection {
     /// # Errors
     ///
     /// If the database cannot be reached.
-    pub fn open(kind: Kind) -> io::Result<Self> {
+    pub fn open(kind: DatabaseKind) -> io::Result<Self> {
         let address = kind.address();
         let address =
             address.ok_or_else(|| io::Error::other(format!("{} is not set", kind.variable())))?;
         match kind {
-            Kind::Postgres => postgres(address),
-            Kind::MariaDb => {
+            DatabaseKind::Postgres => postgres(address),
+            DatabaseKind::MariaDb => {
                 let options = mysql::OptsBuilder::new()
                     .ip_or_hostname(Some(address.ip().to_string()))
                     .tcp_port(address.port())

@@ -11,7 +11,7 @@ use bywash_harness::table::Table;
 use serde_json::{Value, json};
 
 use super::app::{App, AppListener};
-use super::database::{Connection, End, Kind, QueryKind};
+use super::database::{Connection, DatabaseKind, End, QueryKind};
 use super::pooled::Pooled;
 use super::test_bed::{DaemonSettings, TestBed};
 use crate::ghost::client::{Leave, leave};
@@ -32,7 +32,7 @@ const SPREAD: Duration = Duration::from_millis(50);
 /// If a part fails, or a query was not cancelled.
 pub fn measure(
     program: &Path,
-    kind: Kind,
+    kind: DatabaseKind,
     rounds: usize,
     table: &mut Table,
 ) -> io::Result<Vec<Value>> {

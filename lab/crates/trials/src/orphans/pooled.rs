@@ -3,12 +3,12 @@
 
 use std::io;
 
-use super::database::{Connection, Kind};
+use super::database::{Connection, DatabaseKind};
 use super::test_bed::{DaemonConnection, TestBed};
 
 /// A connection to the database, and one to the daemon.
 pub struct Pooled {
-    kind: Kind,
+    kind: DatabaseKind,
     connection: Connection,
     number: u64,
     daemon: DaemonConnection,
@@ -22,7 +22,7 @@ impl Pooled {
     /// # Errors
     ///
     /// If one of them cannot be reached.
-    pub fn open(kind: Kind, test_bed: &TestBed) -> io::Result<Self> {
+    pub fn open(kind: DatabaseKind, test_bed: &TestBed) -> io::Result<Self> {
         let mut connection = Connection::open(kind)?;
         let number = connection.number()?;
         Ok(Self { kind, connection, number, daemon: test_bed.connect_daemon()?, closed: 0 })

@@ -15,7 +15,7 @@ use bywash_harness::sys;
 use bywash_harness::table::Table;
 use serde_json::{Value, json};
 
-use super::database::{Connection, End, Kind, QueryKind};
+use super::database::{Connection, DatabaseKind, End, QueryKind};
 use super::test_bed::{DaemonSettings, TestBed};
 
 /// Length of each of the two observations.
@@ -52,7 +52,12 @@ pub fn head() -> Table {
 /// # Errors
 ///
 /// If a part fails, or a query or request of another client does.
-pub fn measure(program: &Path, kind: Kind, resets: usize, table: &mut Table) -> io::Result<Value> {
+pub fn measure(
+    program: &Path,
+    kind: DatabaseKind,
+    resets: usize,
+    table: &mut Table,
+) -> io::Result<Value> {
     sys::raise_descriptor_limit()?;
     let app = App::open()?;
     let settings = DaemonSettings { database: kind, query_tags: true, statements_per_second: 100 };
@@ -95,7 +100,11 @@ pub fn measure(program: &Path, kind: Kind, resets: usize, table: &mut Table) -> 
 }
 
 /// Observes other clients, while `crowd` resets its connections in the first second.
-fn observe(test_bed: &TestBed, kind: Kind, crowd: Vec<TcpStream>) -> io::Result<Observation> {
+fn observe(
+    test_bed: &TestBed,
+    kind: DatabaseKind,
+    crowd: Vec<TcpStream>,
+) -> io::Result<Observation> {
     let statements = || test_bed.number("bywash_stopd_statements_total{database=\"shop\"}");
     let over = Arc::new(AtomicBool::new(false));
     let (before, asked) = (spent(kind)?, statements()?);
@@ -141,7 +150,7 @@ fn spawn(
     })
 }
 
-fn queries(kind: Kind) -> io::Result<Operation> {
+fn queries(kind: DatabaseKind) -> io::Result<Operation> {
     let mut connection = Connection::open(kind)?;
     let query = kind.query(QueryKind::Waits, 0.0);
     Ok(Box::new(move || match connection.run(&query) {
@@ -168,7 +177,7 @@ fn hanging(port: u16) -> io::Result<TcpStream> {
 }
 
 /// Returns the CPU time of the database's processes so far, in milliseconds.
-fn spent(kind: Kind) -> io::Result<f64> {
+fn spent(kind: DatabaseKind) -> io::Result<f64> {
     let first = kind.process()?;
     let mut ticks = procfs::cpu_ticks_of_family(first)?;
     for process in procfs::descendants(first)? {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use bywash_peer::{Running, Scratch, free_port};
 
-use super::database::Kind;
+use super::database::DatabaseKind;
 
 /// Time limit for events that must happen.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 #[derive(Clone, Copy, Debug)]
 pub struct DaemonSettings {
     /// The database in which it cancels queries.
-    pub database: Kind,
+    pub database: DatabaseKind,
     /// Whether it looks for query tags.
     pub query_tags: bool,
     /// Maximum statements per second.

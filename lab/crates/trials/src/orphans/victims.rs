@@ -9,7 +9,7 @@ use std::time::Duration;
 use bywash_harness::table::Table;
 use serde_json::{Value, json};
 
-use super::database::{End, Kind, QueryKind};
+use super::database::{DatabaseKind, End, QueryKind};
 use super::pooled::Pooled;
 use super::test_bed::{DaemonSettings, TestBed};
 
@@ -58,7 +58,7 @@ pub fn head() -> Table {
 /// If a part fails.
 pub fn measure(
     program: &Path,
-    kind: Kind,
+    kind: DatabaseKind,
     attribution: Attribution,
     rounds: usize,
     connections: usize,
@@ -89,7 +89,7 @@ pub fn measure(
 
 fn play(
     test_bed: &TestBed,
-    kind: Kind,
+    kind: DatabaseKind,
     attribution: Attribution,
     rounds: usize,
     connections: usize,
@@ -119,7 +119,7 @@ fn play(
 /// Runs the rounds of one connection.
 fn play_lane(
     test_bed: &TestBed,
-    kind: Kind,
+    kind: DatabaseKind,
     attribution: Attribution,
     number: usize,
     rounds: usize,

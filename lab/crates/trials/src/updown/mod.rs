@@ -9,7 +9,7 @@ mod clients;
 mod restart;
 
 use bywash_harness::machine::{LOAD_CORE, PROXY_CORE};
-use bywash_harness::peer::{Kind, Programs, Setup, Task};
+use bywash_harness::peer::{PeerKind, Programs, Setup, Task};
 use bywash_harness::procfs;
 use bywash_harness::proxy::{Plan, Proxy};
 use bywash_harness::report::{Bench, Common, Report, not_available};
@@ -64,11 +64,11 @@ struct Row {
 /// Measures all changes and publishes the report.
 pub fn run(options: &Options) -> io::Result<ExitCode> {
     let programs = &options.common.programs;
-    let bench = Bench::set(&Kind::ALL, programs);
+    let bench = Bench::set(&PeerKind::ALL, programs);
     sys::pin_to(LOAD_CORE)?;
-    let kinds: Vec<Kind> = bench.kinds().collect();
+    let kinds: Vec<PeerKind> = bench.kinds().collect();
     let mut reports = Vec::new();
-    if kinds.contains(&Kind::Bywash) {
+    if kinds.contains(&PeerKind::Bywash) {
         reports.push(report(&replace(options, programs)?));
     }
     reports.push(restart::measure(&kinds, programs, options.kills)?);
@@ -108,7 +108,7 @@ fn replace(options: &Options, programs: &Programs) -> io::Result<Vec<Row>> {
 }
 
 fn set(upstream: &Upstream, programs: &Programs) -> io::Result<(Proxy, Clients)> {
-    let plan = Plan::new(Kind::Bywash, task(0), upstream.port(), programs);
+    let plan = Plan::new(PeerKind::Bywash, task(0), upstream.port(), programs);
     let proxy = (Plan { core: Some(PROXY_CORE), ..plan }).start()?;
     let clients = Clients::start(proxy.port());
     thread::sleep(BETWEEN);

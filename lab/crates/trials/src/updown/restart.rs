@@ -2,7 +2,7 @@
 
 use bywash_harness::http;
 use bywash_harness::machine::PROXY_CORE;
-use bywash_harness::peer::{Kind, Programs, Task};
+use bywash_harness::peer::{PeerKind, Programs, Task};
 use bywash_harness::proxy::{Plan, Proxy};
 use bywash_harness::report::{Report, not_available};
 use bywash_harness::stats::Spread;
@@ -22,13 +22,13 @@ const LOOK: Duration = Duration::from_micros(200);
 
 /// The result of one program, in ms from the start of the new process.
 struct Row {
-    kind: Kind,
+    kind: PeerKind,
     accepts: Vec<f64>,
     answers: Vec<f64>,
 }
 
 /// Measures each of `kinds`, `times` times.
-pub(super) fn measure(kinds: &[Kind], programs: &Programs, times: u32) -> io::Result<Report> {
+pub(super) fn measure(kinds: &[PeerKind], programs: &Programs, times: u32) -> io::Result<Report> {
     let upstream = Upstream::start()?;
     let mut rows = Vec::new();
     for &kind in kinds {
@@ -84,7 +84,7 @@ fn report(rows: &[Row], times: u32) -> Report {
             "proxy": row.kind.to_string(), "accepts_ms": accepts.map(|spread| spread.json()),
             "answers_ms": answers.map(|spread| spread.json()),
         }));
-        if row.kind == Kind::Bywash && accepts.is_none_or(|accepts| accepts.median > ACCEPTS) {
+        if row.kind == PeerKind::Bywash && accepts.is_none_or(|accepts| accepts.median > ACCEPTS) {
             broken.push(format!("killed: accepts after {} ms", show(accepts)));
         }
     }

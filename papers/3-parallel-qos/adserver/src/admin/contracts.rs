@@ -140,12 +140,12 @@ struct Schedule {
     due: u64,
     /// Impressions delivered beyond those due; negative if the contract is behind.
     ahead: i64,
-    is: Pace,
+    is: ScheduleState,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-enum Pace {
+enum ScheduleState {
     Behind,
     OnTime,
     Ahead,
@@ -200,9 +200,9 @@ impl Report {
 impl Schedule {
     fn of(due: u64, delivered: u64) -> Self {
         let is = match delivered.cmp(&due) {
-            std::cmp::Ordering::Less => Pace::Behind,
-            std::cmp::Ordering::Equal => Pace::OnTime,
-            std::cmp::Ordering::Greater => Pace::Ahead,
+            std::cmp::Ordering::Less => ScheduleState::Behind,
+            std::cmp::Ordering::Equal => ScheduleState::OnTime,
+            std::cmp::Ordering::Greater => ScheduleState::Ahead,
         };
         Self { due, ahead: delivered.cast_signed().saturating_sub(due.cast_signed()), is }
     }

@@ -12,7 +12,7 @@ use std::str::FromStr;
 use bywash_site::{Form, Refusal};
 
 use crate::Level;
-use crate::counters::Kind;
+use crate::counters::RequestKind;
 use crate::ids::{ContractId, PublisherId, SlotId};
 use crate::values::{Keyword, Name, Size, Timestamp};
 
@@ -115,10 +115,10 @@ impl ParsedRequest {
     }
 
     /// Returns the kind under which the request is counted.
-    pub(crate) fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> RequestKind {
         match self {
-            Self::Ad(level, _) => Kind::Ad(*level),
-            Self::Click(_) => Kind::Click,
+            Self::Ad(level, _) => RequestKind::Ad(*level),
+            Self::Click(_) => RequestKind::Click,
             Self::AddConcept(_)
             | Self::ListConcepts
             | Self::AddPublisher(_)
@@ -131,7 +131,7 @@ impl ParsedRequest {
             | Self::Sign(_)
             | Self::ListContracts(_)
             | Self::ShowContract(_)
-            | Self::Cancel(_) => Kind::Admin,
+            | Self::Cancel(_) => RequestKind::Admin,
         }
     }
 }

@@ -7,7 +7,7 @@ use bywash_adserver::{Fill, Level, Options};
 use bywash_config::Config;
 use bywash_gateway::{Gateway, Inheritance};
 use bywash_token::{Secret, Secrets};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use crate::client::Client;
 use crate::site::{Site, wait_for};
@@ -18,7 +18,7 @@ struct Running(Option<Gateway>);
 impl Drop for Running {
     fn drop(&mut self) {
         if let Some(gateway) = self.0.take() {
-            gateway.stop(Span::ZERO);
+            gateway.stop(TimeSpan::ZERO);
         }
     }
 }

@@ -22,7 +22,7 @@ mod statistics;
 use std::io;
 
 use bywash_scenario::{Distribution, Stream};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use crate::Service;
 use crate::books::below;
@@ -52,13 +52,14 @@ const HESITANT: usize = 159;
 
 /// The number of requests in a session, where one second stands for one request. Most sessions are
 /// short and some very long. The mean is the paper's, the shape ours.
-const LENGTH: Distribution = Distribution::Lognormal { mean: Span::from_millis(38_920), cv: 1.2 };
+const LENGTH: Distribution =
+    Distribution::Lognormal { mean: TimeSpan::from_millis(38_920), cv: 1.2 };
 
 /// The time between the answer to a page and the next request for a page.
-const THINK: Distribution = Distribution::Lognormal { mean: Span::from_secs(12), cv: 1.5 };
+const THINK: Distribution = Distribution::Lognormal { mean: TimeSpan::from_secs(12), cv: 1.5 };
 
 /// The time before the request for a file, which belongs to the page before it.
-const FETCH: Distribution = Distribution::Exponential(Span::from_millis(100));
+const FETCH: Distribution = Distribution::Exponential(TimeSpan::from_millis(100));
 
 /// The length of the trace. Sessions begin at any moment of a day with the same probability.
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
@@ -77,7 +78,7 @@ enum Purpose {
 pub struct Request {
     /// The time after the previous answer; for the first request of a session, after the start of
     /// the trace.
-    pub wait: Span,
+    pub wait: TimeSpan,
     /// The requested service.
     pub service: Service,
     /// The path and the query.
@@ -101,7 +102,7 @@ impl Trace {
         let sessions =
             mixes.into_iter().zip(begins).zip(0_u64..).map(|((services, begin), number)| {
                 let mut rng = Stream::new(seed, Purpose::Session as u64, number);
-                session::session(&services, Span::from_millis(begin), &mut rng)
+                session::session(&services, TimeSpan::from_millis(begin), &mut rng)
             });
         Self { sessions: sessions.collect() }
     }

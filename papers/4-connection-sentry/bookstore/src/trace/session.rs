@@ -1,7 +1,7 @@
 //! One session of a trace: its requests and their times.
 
 use bywash_scenario::Stream;
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use super::{BUYERS, FETCH, HESITANT, Request, SESSIONS, THINK};
 use crate::Service;
@@ -41,7 +41,7 @@ pub(super) fn distribute(lengths: &[usize], mut remaining: Vec<Service>) -> Vec<
 }
 
 /// Assigns times and targets to the requests of a session.
-pub(super) fn session(services: &[Service], begins: Span, rng: &mut Stream) -> Vec<Request> {
+pub(super) fn session(services: &[Service], begins: TimeSpan, rng: &mut Stream) -> Vec<Request> {
     let request = |(place, service): (usize, &Service)| {
         let wait = match (place, service) {
             (0, _) => begins,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 
 use super::Trace;
 use crate::Service;
@@ -14,9 +14,9 @@ pub struct Statistics {
     lengths: Vec<usize>,
     counts: [usize; Service::ALL.len()],
     /// The waits before pages and before files, sorted.
-    waits: [Vec<Span>; 2],
+    waits: [Vec<TimeSpan>; 2],
     /// The times at which the first and the last session begin.
-    begins: (Span, Span),
+    begins: (TimeSpan, TimeSpan),
 }
 
 impl Statistics {
@@ -38,7 +38,9 @@ impl Statistics {
             waits.sort_unstable();
         }
         let begin = |session: Option<&Vec<super::Request>>| {
-            session.and_then(|session| session.first()).map_or(Span::ZERO, |request| request.wait)
+            session
+                .and_then(|session| session.first())
+                .map_or(TimeSpan::ZERO, |request| request.wait)
         };
         Self { lengths, counts, waits, begins: (begin(sessions.first()), begin(sessions.last())) }
     }

@@ -9,7 +9,7 @@ use tokio::time::{sleep, timeout};
 
 use super::steps::Steps;
 use super::{flat, text, time, vectors, why};
-use crate::stop_client::{Connection, Desk, End, lease};
+use crate::stop_client::{Connection, End, FakeDaemon, lease};
 
 /// Longer than anything takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// The state of one transcript.
 struct Transcript {
     steps: Steps,
-    desk: Desk,
+    daemon: FakeDaemon,
     stop_client: StopClient,
     /// The leases by the names of their queries, and the ends of their connections.
     queries: HashMap<String, (Leased<Connection>, End)>,
@@ -29,7 +29,7 @@ struct Transcript {
 
 /// Starts a daemon with the answers of a vector. It looks for the first two words of a line, then
 /// for the first.
-fn desk(vector: &Value) -> Desk {
+fn daemon(vector: &Value) -> FakeDaemon {
     let given = vector["answers"].as_object().into_iter().flatten();
     let answers: HashMap<String, Option<&'static str>> = given
         .map(|(words, answer)| {
@@ -37,7 +37,7 @@ fn desk(vector: &Value) -> Desk {
             (words.clone(), answer)
         })
         .collect();
-    Desk::new(move |words| {
+    FakeDaemon::new(move |words| {
         let both = answers.get(&format!("{} {}", words[0], words[1]));
         match both.or_else(|| answers.get(words[0])) {
             Some(answer) => answer.iter().copied().collect(),
@@ -48,12 +48,12 @@ fn desk(vector: &Value) -> Desk {
 
 impl Transcript {
     fn new(vector: &Value) -> Self {
-        let desk = desk(vector);
+        let daemon = daemon(vector);
         let is_there = vector["daemon"].as_bool() != Some(false);
         let stop_client =
-            if is_there { desk.stop_client() } else { StopClient::at("/nowhere/at/all") };
+            if is_there { daemon.stop_client() } else { StopClient::at("/nowhere/at/all") };
         let (steps, queries) = (Steps::new(), HashMap::new());
-        Self { steps, desk, stop_client, queries, checked: 0, during: [UNIX_EPOCH; 2] }
+        Self { steps, daemon, stop_client, queries, checked: 0, during: [UNIX_EPOCH; 2] }
     }
 
     async fn step(&mut self, step: &[Value]) {
@@ -100,7 +100,7 @@ impl Transcript {
 
     async fn has_heard(&mut self, expected: &Value) {
         let expected: Vec<&str> = expected.as_array().unwrap().iter().map(text).collect();
-        let all = self.desk.hears(self.checked + expected.len());
+        let all = self.daemon.hears(self.checked + expected.len());
         let heard = timeout(PATIENCE, all).await.expect("the daemon reads them");
         assert_eq!(heard[self.checked..], expected[..]);
         self.checked = heard.len();
@@ -108,7 +108,7 @@ impl Transcript {
 
     /// Checks the end of the last lease, which is so far from its begin.
     fn lasts(&self, expected: &Value) {
-        let line = self.desk.last();
+        let line = self.daemon.last();
         let moment = line.split_once(" not-after=").map(|(_, moment)| moment);
         let Some(span) = time(expected) else {
             assert_eq!(moment, None);

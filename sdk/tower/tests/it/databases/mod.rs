@@ -15,11 +15,11 @@ use tower_service::Service;
 
 use crate::millis;
 
-use site::{Connection, End, Kind, Site, patiently};
+use site::{Connection, DatabaseKind, End, Site, patiently};
 
 /// Runs a test with each database that is available.
 fn with_each<F: Future<Output = ()>>(test: impl Fn(Site) -> F) {
-    for kind in Kind::ALL {
+    for kind in DatabaseKind::ALL {
         let Some(site) = Site::new(kind) else { continue };
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)

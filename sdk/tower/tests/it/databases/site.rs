@@ -24,7 +24,7 @@ pub(crate) async fn patiently<F: Future>(future: F) -> F::Output {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum DatabaseKind {
     Postgres,
     MariaDb,
 }
@@ -38,14 +38,14 @@ pub(crate) enum End {
 }
 
 pub(crate) struct Site {
-    pub(crate) kind: Kind,
+    pub(crate) kind: DatabaseKind,
     pub(crate) daemon: Daemon,
     pub(crate) controller: Controller,
     pub(crate) stop_client: StopClient,
     address: SocketAddr,
 }
 
-impl Kind {
+impl DatabaseKind {
     pub(crate) const ALL: [Self; 2] = [Self::Postgres, Self::MariaDb];
 
     /// Returns a query that runs longer than any test waits.
@@ -60,10 +60,10 @@ impl Kind {
 
 impl Site {
     /// Returns `None` if there is no such database, or no daemon.
-    pub(crate) fn new(kind: Kind) -> Option<Self> {
+    pub(crate) fn new(kind: DatabaseKind) -> Option<Self> {
         let variable = match kind {
-            Kind::Postgres => "BYWASH_POSTGRES",
-            Kind::MariaDb => "BYWASH_MARIADB",
+            DatabaseKind::Postgres => "BYWASH_POSTGRES",
+            DatabaseKind::MariaDb => "BYWASH_MARIADB",
         };
         let Ok(address) = std::env::var(variable) else {
             println!("NOT TESTED with {kind:?}: {variable} is not set");
@@ -117,7 +117,7 @@ pub(crate) struct Daemon {
 }
 
 impl Daemon {
-    fn start(kind: Kind, address: SocketAddr) -> Option<Self> {
+    fn start(kind: DatabaseKind, address: SocketAddr) -> Option<Self> {
         let program = std::env::var_os("BYWASH").map_or_else(
             || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/debug/bywash")),
             PathBuf::from,
@@ -133,8 +133,8 @@ impl Daemon {
         fs::write(&password, "lab\n").unwrap();
         fs::set_permissions(&password, fs::Permissions::from_mode(0o600)).unwrap();
         let scheme = match kind {
-            Kind::Postgres => "postgres",
-            Kind::MariaDb => "mysql",
+            DatabaseKind::Postgres => "postgres",
+            DatabaseKind::MariaDb => "mysql",
         };
         let text = format!(
             "version = 1\n[stopd]\nsocket = '{}'\nmode = \"enforce\"\n[database.shop]\n\
@@ -197,10 +197,10 @@ enum Session {
 }
 
 impl Connection {
-    async fn open(kind: Kind, address: SocketAddr) -> Self {
+    async fn open(kind: DatabaseKind, address: SocketAddr) -> Self {
         let (host, port) = (address.ip().to_string(), address.port());
         match kind {
-            Kind::Postgres => {
+            DatabaseKind::Postgres => {
                 let parameters =
                     format!("host={host} port={port} user=shop password=lab dbname=shop");
                 let (client, connection) =
@@ -210,7 +210,7 @@ impl Connection {
                 let number = u64::try_from(row.get::<_, i32>(0)).unwrap();
                 Self { number, session: Session::Postgres(client) }
             }
-            Kind::MariaDb => {
+            DatabaseKind::MariaDb => {
                 let options = OptsBuilder::default()
                     .ip_or_hostname(host)
                     .tcp_port(port)

@@ -1,7 +1,7 @@
 //! Metrics of clients: disconnects, connections, messages.
 
 use bywash_message::ParseError;
-use bywash_metrics::Kind::{Counter, Gauge};
+use bywash_metrics::MetricKind::{Counter, Gauge};
 use bywash_metrics::Remedy::Do;
 use bywash_metrics::{Metric, Subject};
 

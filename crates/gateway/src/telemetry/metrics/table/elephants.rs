@@ -1,6 +1,6 @@
 //! Metrics of rules that throttle elephants.
 
-use bywash_metrics::Kind::{Counter, Gauge};
+use bywash_metrics::MetricKind::{Counter, Gauge};
 use bywash_metrics::Remedy::{Do, Nothing};
 use bywash_metrics::{Metric, Subject};
 

@@ -1,6 +1,6 @@
 //! Metrics of the gateway's process.
 
-use bywash_metrics::Kind::{Counter, Gauge};
+use bywash_metrics::MetricKind::{Counter, Gauge};
 use bywash_metrics::Remedy::{Do, Nothing};
 use bywash_metrics::{Label, Metric, Subject};
 

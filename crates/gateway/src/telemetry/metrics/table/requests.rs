@@ -3,7 +3,7 @@
 use bywash_config::Mode;
 use bywash_engine::{Reason, Standing, Tier};
 use bywash_history::Shadowed;
-use bywash_metrics::Kind::{Counter, Gauge, Histogram};
+use bywash_metrics::MetricKind::{Counter, Gauge, Histogram};
 use bywash_metrics::Remedy::{Do, Nothing};
 use bywash_metrics::{Label, Metric, Subject};
 

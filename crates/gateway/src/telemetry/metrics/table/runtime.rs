@@ -1,6 +1,6 @@
 //! Metrics of the program and of its use of the machine.
 
-use bywash_metrics::Kind::{Counter, Gauge, Histogram};
+use bywash_metrics::MetricKind::{Counter, Gauge, Histogram};
 use bywash_metrics::Remedy::{Do, Nothing};
 use bywash_metrics::{Label, Metric, Subject, Words};
 

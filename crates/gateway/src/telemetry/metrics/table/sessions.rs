@@ -1,6 +1,6 @@
 //! Metrics of sessions, their tokens, and levels.
 
-use bywash_metrics::Kind::{Counter, Gauge, Histogram};
+use bywash_metrics::MetricKind::{Counter, Gauge, Histogram};
 use bywash_metrics::Remedy::{Do, Nothing};
 use bywash_metrics::{Metric, Subject};
 use bywash_token::Refusal;

@@ -43,7 +43,7 @@ pub(crate) struct Tracer {
 }
 
 enum Note {
-    Span(Box<Ended>),
+    TimeSpan(Box<Ended>),
     /// Send the spans so far, then signal it.
     Flush(SyncSender<()>),
 }
@@ -68,7 +68,7 @@ impl Tracer {
     }
 
     pub(crate) fn export(&self, ended: Ended) {
-        if self.notes.try_send(Note::Span(Box::new(ended))).is_err() {
+        if self.notes.try_send(Note::TimeSpan(Box::new(ended))).is_err() {
             self.dropped.inc();
         }
     }
@@ -109,7 +109,7 @@ impl Sender {
             let mut next = Ok(first);
             loop {
                 match next {
-                    Ok(Note::Span(span)) => self.batch.push(*span),
+                    Ok(Note::TimeSpan(span)) => self.batch.push(*span),
                     Ok(Note::Flush(done)) => {
                         self.send();
                         let _ = done.try_send(());

@@ -87,7 +87,7 @@ fn describe(decided: &Decided, attributes: &mut Vec<KeyValue>) {
     attributes.push(KeyValue::new("bywash.outcome", decided.outcome.name()));
     attributes.extend(decision.map(|decision| KeyValue::new("bywash.decision", decision)));
     attributes.extend(reason.map(|reason| KeyValue::new("bywash.reason", reason)));
-    let micros = |span: bywash_units::Span| i64::try_from(span.as_micros()).unwrap_or(i64::MAX);
+    let micros = |span: bywash_units::TimeSpan| i64::try_from(span.as_micros()).unwrap_or(i64::MAX);
     attributes.push(KeyValue::new("bywash.queue_wait_us", micros(decided.waited)));
     attributes.push(KeyValue::new("bywash.service_us", micros(decided.service)));
 }

@@ -5,7 +5,7 @@ use super::*;
 /// Returns a server that responds to this fraction of requests with an error after `after`
 /// milliseconds.
 const fn errs(share: f64, after: u64) -> Nature {
-    Nature::Errs { share, after: Span::from_millis(after), mean: Span::from_millis(20) }
+    Nature::Errs { share, after: TimeSpan::from_millis(after), mean: TimeSpan::from_millis(20) }
 }
 
 /// Two servers that work and a third, at 200 requests/s for 1,000 s.
@@ -48,7 +48,7 @@ fn errors_need_not_be_fast_nor_all_to_stand_out() {
 fn servers_that_all_fail_alike_eject_nobody() {
     for share in [0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0] {
         for rate in [3.0, 10.0, 100.0] {
-            let duration = Span::from_secs_f64(100_000.0 / rate);
+            let duration = TimeSpan::from_secs_f64(100_000.0 / rate);
             let case = Case { natures: [errs(share, 1); 3], rate, duration, ..UNEQUAL };
             assert_eq!(errors(case).1, 0, "{share} at {rate}/s");
         }

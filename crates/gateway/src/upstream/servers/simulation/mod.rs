@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use super::{Failure, Load, Options, ServerState, Servers};
 
@@ -16,9 +16,9 @@ const OPTIONS: Options = Options {
     rise: 2,
     fall: 3,
     eject_after: 5,
-    eject_for: Span::from_secs(10),
+    eject_for: TimeSpan::from_secs(10),
     eject_share: 0.5,
-    slow_start: Span::from_secs(10),
+    slow_start: TimeSpan::from_secs(10),
 };
 
 /// The way in which a server handles requests.
@@ -26,14 +26,14 @@ const OPTIONS: Options = Options {
 enum Nature {
     /// Processes `workers` requests at once, each for an exponential time with this mean. The
     /// others wait in line.
-    Works { workers: usize, mean: Span },
+    Works { workers: usize, mean: TimeSpan },
     /// Refuses connections after this time.
-    Refuses { after: Span },
+    Refuses { after: TimeSpan },
     /// Accepts everything and responds to nothing until this timeout.
-    Hangs { timeout: Span },
+    Hangs { timeout: TimeSpan },
     /// Works with as many workers as it has requests, but responds to this fraction of requests
     /// with an error after the time `after`.
-    Errs { share: f64, after: Span, mean: Span },
+    Errs { share: f64, after: TimeSpan, mean: TimeSpan },
 }
 
 #[derive(Clone, Copy)]
@@ -48,7 +48,7 @@ struct Case {
     /// Requests per second.
     rate: f64,
     limit: usize,
-    duration: Span,
+    duration: TimeSpan,
     /// The seconds between which all servers refuse.
     outage: (u64, u64),
     seed: u64,
@@ -61,7 +61,7 @@ struct Case {
 struct SimulationResult {
     served: [u64; 3],
     /// The total time from arrival to a worker, over all requests.
-    waited: Span,
+    waited: TimeSpan,
     connect_failures: u64,
     response_failures: u64,
     errors: [u64; 3],
@@ -139,7 +139,7 @@ fn play(case: Case, policy: Policy) -> SimulationResult {
 }
 
 impl World {
-    fn schedule(&mut self, after: Span, event: Event) {
+    fn schedule(&mut self, after: TimeSpan, event: Event) {
         self.scheduled += 1;
         self.events.insert((self.now + after, self.scheduled), event);
     }
@@ -155,7 +155,7 @@ impl World {
             load: None,
         });
         self.fill_slots();
-        let gap = self.dice.exponential(Span::from_secs_f64(1.0 / self.case.rate));
+        let gap = self.dice.exponential(TimeSpan::from_secs_f64(1.0 / self.case.rate));
         if self.now + gap < Time::ZERO + self.case.duration {
             self.schedule(gap, Event::Arrival);
         }
@@ -222,7 +222,7 @@ impl World {
         match call.nature {
             Nature::Works { .. } => {
                 self.out.served[call.site] += 1;
-                if call.arrived >= Time::ZERO + Span::from_secs(self.case.outage.1) {
+                if call.arrived >= Time::ZERO + TimeSpan::from_secs(self.case.outage.1) {
                     self.out.back[call.site].get_or_insert(self.now);
                 }
                 self.busy[call.site] -= 1;
@@ -287,15 +287,15 @@ impl Dice {
         ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64 + f64::EPSILON
     }
 
-    fn exponential(&mut self, mean: Span) -> Span {
+    fn exponential(&mut self, mean: TimeSpan) -> TimeSpan {
         mean.scale(-self.throw().min(1.0).ln())
     }
 }
 
-const MEAN: Span = Span::from_millis(20);
+const MEAN: TimeSpan = TimeSpan::from_millis(20);
 
 /// The time in which a reachable machine refuses a connection.
-const REFUSAL: Span = Span::from_millis(1);
+const REFUSAL: TimeSpan = TimeSpan::from_millis(1);
 
 const ONE_WORKER: Nature = Nature::Works { workers: 1, mean: MEAN };
 
@@ -304,7 +304,7 @@ const EQUAL: Case = Case {
     natures: [ONE_WORKER; 3],
     rate: 105.0,
     limit: usize::MAX,
-    duration: Span::from_secs(4_000),
+    duration: TimeSpan::from_secs(4_000),
     outage: (0, 0),
     seed: 1,
     eject_share: OPTIONS.eject_share,
@@ -312,7 +312,7 @@ const EQUAL: Case = Case {
 };
 
 const fn four_workers(milliseconds: u64) -> Nature {
-    Nature::Works { workers: 4, mean: Span::from_millis(milliseconds) }
+    Nature::Works { workers: 4, mean: TimeSpan::from_millis(milliseconds) }
 }
 
 /// Three servers, each half as fast as the one before: 200, 100 and 50 requests/s.
@@ -320,7 +320,7 @@ const UNEQUAL: Case = Case {
     natures: [four_workers(20), four_workers(40), four_workers(80)],
     rate: 130.0,
     limit: 24,
-    duration: Span::from_secs(1_000),
+    duration: TimeSpan::from_secs(1_000),
     outage: (0, 0),
     seed: 2,
     eject_share: OPTIONS.eject_share,
@@ -400,7 +400,7 @@ fn a_dead_server_costs_five_connections_once_and_one_for_each_return() {
 /// A server that hangs is as loaded as the others once it has as many requests as they have.
 #[test]
 fn a_hanging_server_costs_its_part_of_the_slots_once_and_one_request_for_each_return() {
-    let case = with_a_dead_one(Nature::Hangs { timeout: Span::from_secs(1) });
+    let case = with_a_dead_one(Nature::Hangs { timeout: TimeSpan::from_secs(1) });
     let out = play(case, Policy::LeastLoaded);
     assert_eq!(out.ejections, 16);
     let once = out.response_failures - (out.ejections - 1);
@@ -412,12 +412,13 @@ fn a_hanging_server_costs_its_part_of_the_slots_once_and_one_request_for_each_re
 /// to 30 s.
 #[test]
 fn after_an_outage_of_all_every_server_serves_within_a_second() {
-    let case = Case { outage: (100, 160), duration: Span::from_secs(200), rate: 245.0, ..UNEQUAL };
+    let case =
+        Case { outage: (100, 160), duration: TimeSpan::from_secs(200), rate: 245.0, ..UNEQUAL };
     let out = play(case, Policy::LeastLoaded);
     assert!(out.refused > 0, "nobody noticed the outage");
-    let end = Time::ZERO + Span::from_secs(160);
+    let end = Time::ZERO + TimeSpan::from_secs(160);
     let latest = out.back.map(|back| back.expect("it serves").since(end)).into_iter().max();
-    assert!(latest < Some(Span::from_secs(1)), "the last was back after {latest:?}");
+    assert!(latest < Some(TimeSpan::from_secs(1)), "the last was back after {latest:?}");
 }
 
 mod errors;

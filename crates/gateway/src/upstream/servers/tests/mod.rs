@@ -6,7 +6,7 @@ mod returns;
 use std::sync::Arc;
 use std::thread;
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use super::{Failure, Load, Options, ServerState, ServerStatus, Servers};
 
@@ -14,9 +14,9 @@ const OPTIONS: Options = Options {
     rise: 2,
     fall: 3,
     eject_after: 5,
-    eject_for: Span::from_secs(10),
+    eject_for: TimeSpan::from_secs(10),
     eject_share: 0.5,
-    slow_start: Span::from_secs(10),
+    slow_start: TimeSpan::from_secs(10),
 };
 
 fn servers(count: usize) -> Arc<Servers> {
@@ -24,7 +24,7 @@ fn servers(count: usize) -> Arc<Servers> {
 }
 
 fn at(seconds: f64) -> Time {
-    Time::ZERO + Span::from_secs_f64(seconds)
+    Time::ZERO + TimeSpan::from_secs_f64(seconds)
 }
 
 fn status(servers: &Servers, server: usize, now: Time) -> ServerStatus {

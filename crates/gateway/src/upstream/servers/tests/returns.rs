@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bywash_units::{Share, Span};
+use bywash_units::{Ratio, TimeSpan};
 
 use super::super::{Failure, Options, ServerState, Servers};
 use super::{OPTIONS, at, fail, load_at, pile_up, probe, servers, state, status};
@@ -121,7 +121,7 @@ fn what_a_server_was_owed_before_it_went_is_not_made_up_for() {
 
 #[test]
 fn a_slow_start_of_no_length_is_none() {
-    let options = Options { slow_start: Span::ZERO, ..OPTIONS };
+    let options = Options { slow_start: TimeSpan::ZERO, ..OPTIONS };
     let servers = Arc::new(Servers::new(2, options, at(0.0)));
     fail(&servers, 0, at(0.0), 5);
     load_at(&servers, 0, at(10.0)).succeeded(at(10.0));
@@ -138,7 +138,7 @@ fn a_reload_keeps_what_is_known_and_starts_new_servers_slowly() {
     let new = Arc::new(old.reloaded(&[Some(2), None, Some(0), Some(1)], OPTIONS, at(1.0)));
     let states: Vec<ServerState> =
         new.snapshot(at(1.0)).iter().map(|status| status.state).collect();
-    let slow = ServerState::SlowStart { share: Share::new(0.1) };
+    let slow = ServerState::SlowStart { share: Ratio::new(0.1) };
     assert_eq!(
         states,
         [ServerState::Up, slow, ServerState::Ejected { until: at(10.0) }, ServerState::Down]
@@ -163,8 +163,11 @@ fn a_reload_forgets_what_belongs_to_the_requests_that_it_leaves_behind() {
 fn a_reload_with_shorter_spans_shortens_what_is_under_way() {
     let old = with_one_in_slow_start(2);
     fail(&old, 1, at(10.0), 5);
-    let options =
-        Options { slow_start: Span::from_secs(1), eject_for: Span::from_secs(2), ..OPTIONS };
+    let options = Options {
+        slow_start: TimeSpan::from_secs(1),
+        eject_for: TimeSpan::from_secs(2),
+        ..OPTIONS
+    };
     let new = old.reloaded(&[Some(0), Some(1)], options, at(10.0));
     assert_eq!(state(&new, 0, at(11.0)), ServerState::Up);
     assert_eq!(state(&new, 1, at(10.0)), ServerState::Ejected { until: at(12.0) });

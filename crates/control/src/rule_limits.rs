@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use bywash_engine::throttle;
-use bywash_units::{Rate, Span};
+use bywash_units::{Rate, TimeSpan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -12,7 +12,7 @@ use crate::text;
 
 /// The limits that a rule sets for the requests that it applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Grants {
+pub struct RuleLimits {
     /// How many requests may run at once.
     pub max_concurrency: u32,
     /// How many requests may start per second. If absent, as many as there is room for.
@@ -23,7 +23,7 @@ pub struct Grants {
     /// How long a request may wait. A request that would have to wait longer is rejected.
     #[serde(with = "text")]
     #[schemars(with = "String")]
-    pub wait: Span,
+    pub wait: TimeSpan,
     /// The bytes per second of all their responses together. If absent, there is no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
@@ -56,7 +56,7 @@ fn limit<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     Ok(Some(Option::deserialize(from)?.map_or(Limit::Gone, Limit::At)))
 }
 
-/// Changes to the grants of a rule. An absent field leaves its limit as it is.
+/// Changes to the limits of a rule. An absent field leaves its limit as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
@@ -80,7 +80,7 @@ pub struct Change {
     pub bytes: Option<Limit<u64>>,
 }
 
-impl Grants {
+impl RuleLimits {
     /// Returns the limits that bywash proposes: those that hold back the use of the resource that
     /// the elephant fills, and usual values for the rest.
     ///
@@ -127,18 +127,18 @@ impl Grants {
     /// The limits in bytes per second that the gateway can keep to.
     const BYTES: RangeInclusive<u64> = 8_000..=4_000_000_000;
 
-    /// Returns these grants with `change` applied.
+    /// Returns these limits with `change` applied.
     pub(crate) fn changed(self, change: Change) -> Self {
         Self {
             max_concurrency: change.max_concurrency.unwrap_or(self.max_concurrency),
             rate: change.rate.map_or(self.rate, Limit::get),
             queue: change.queue.unwrap_or(self.queue),
-            wait: change.wait_ms.map_or(self.wait, Span::from_millis),
+            wait: change.wait_ms.map_or(self.wait, TimeSpan::from_millis),
             bytes: change.bytes.map_or(self.bytes, Limit::get),
         }
     }
 
-    /// Returns the fault of these grants, if there is one.
+    /// Returns the fault of these limits, if there is one.
     pub fn wrong(&self) -> Option<&'static str> {
         if !(1..=Self::MOST).contains(&self.max_concurrency) {
             Some("1 to 100000 requests may run at once")
@@ -146,7 +146,7 @@ impl Grants {
             Some("a rate must be above 0 and at most 1000000 a second")
         } else if self.queue > Self::MOST {
             Some("at most 100000 requests may wait")
-        } else if self.wait > Span::from_secs(3600) {
+        } else if self.wait > TimeSpan::from_secs(3600) {
             Some("a request may wait an hour (1h) at most")
         } else if self.bytes.is_some_and(|bytes| !Self::BYTES.contains(&bytes)) {
             Some("the limit on bytes must be from 8000 to 4000000000 a second")

@@ -7,8 +7,8 @@ mod measured;
 mod undone;
 mod written;
 
-use bywash_control::{Act, Book, Elephant, Gauge, Resource, Timestamp, Word};
-use bywash_units::Span;
+use bywash_control::{Act, DecisionMeta, Elephant, Gauge, Resource, RuleStore, Timestamp};
+use bywash_units::TimeSpan;
 
 fn at(seconds: i64) -> Timestamp {
     Timestamp::from_second(1_800_000_000 + seconds).expect("a time of this century")
@@ -55,21 +55,21 @@ fn download() -> Elephant {
     }
 }
 
-fn word(hours: u64) -> Word {
-    let lasts = Span::from_secs(hours * 3600);
-    Word { by: "the night shift".into(), why: "the database is full".into(), lasts }
+fn meta(hours: u64) -> DecisionMeta {
+    let lasts = TimeSpan::from_secs(hours * 3600);
+    DecisionMeta { by: "the night shift".into(), why: "the database is full".into(), lasts }
 }
 
-fn briefly() -> Word {
-    Word { lasts: Span::from_secs(600), ..word(1) }
+fn briefly() -> DecisionMeta {
+    DecisionMeta { lasts: TimeSpan::from_secs(600), ..meta(1) }
 }
 
 /// Returns a rule store in which a search was found.
-fn book() -> Book {
-    let mut book = Book::default();
-    let notes = book.found(at(0), vec![search()], Act::Propose);
+fn store() -> RuleStore {
+    let mut store = RuleStore::default();
+    let notes = store.found(at(0), vec![search()], Act::Propose);
     assert_eq!(notes.len(), 1, "{notes:?}");
-    book
+    store
 }
 
 fn nothing(_: &bywash_control::Entry, _: Timestamp, _: Timestamp) -> Gauge {

@@ -4,9 +4,9 @@ use core::fmt;
 
 /// A fraction of a whole, from 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
-pub struct Share(f64);
+pub struct Ratio(f64);
 
-impl Share {
+impl Ratio {
     /// The empty share.
     pub const NONE: Self = Self(0.0);
     /// The whole.
@@ -23,7 +23,7 @@ impl Share {
     }
 }
 
-impl fmt::Display for Share {
+impl fmt::Display for Ratio {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:.1} %", self.0 * 100.0)
     }
@@ -68,9 +68,9 @@ mod tests {
 
     #[test]
     fn a_share_stays_between_nothing_and_all() {
-        assert_eq!(Share::new(-3.0), Share::NONE);
-        assert_eq!(Share::new(7.0), Share::ALL);
-        assert_eq!(Share::new(f64::NAN), Share::NONE);
+        assert_eq!(Ratio::new(-3.0), Ratio::NONE);
+        assert_eq!(Ratio::new(7.0), Ratio::ALL);
+        assert_eq!(Ratio::new(f64::NAN), Ratio::NONE);
     }
 
     #[test]

@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 use bywash_terminal::text::toml_string;
 
-use super::Book;
+use super::RuleStore;
 use crate::entry::{Entry, Origin, Rule, State};
 
-impl Book {
+impl RuleStore {
     /// Returns the rules that are not in the file, in its syntax.
     pub fn exported(&self) -> String {
         let mut text = String::new();
@@ -39,14 +39,14 @@ fn write(to: &mut String, entry: &Entry, rule: &Rule) {
         let exempt: Vec<String> = rule.exempt.iter().map(|name| toml_string(name)).collect();
         line(format!("# in the file, the rule also applies to: {}", exempt.join(", ")));
     }
-    let grants = &rule.grants;
-    line(format!("max_concurrency = {}", grants.max_concurrency));
-    if let Some(rate) = grants.rate {
+    let limits = &rule.limits;
+    line(format!("max_concurrency = {}", limits.max_concurrency));
+    if let Some(rate) = limits.rate {
         line(format!("rate = {rate:?}"));
     }
-    line(format!("queue = {}", grants.queue));
-    line(format!("wait = \"{}\"", grants.wait));
-    if let Some(bytes) = grants.bytes {
+    line(format!("queue = {}", limits.queue));
+    line(format!("wait = \"{}\"", limits.wait));
+    if let Some(bytes) = limits.bytes {
         line(format!("bytes = {bytes}"));
     }
     let _ = writeln!(to);

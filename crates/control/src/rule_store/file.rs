@@ -2,30 +2,30 @@
 
 use jiff::Timestamp;
 
-use super::Book;
+use super::RuleStore;
 use crate::entry::{Entry, Origin, Rule, State};
-use crate::grants::Grants;
 use crate::note::{Note, What};
 use crate::refused::{MOST_RULES, Refused};
+use crate::rule_limits::RuleLimits;
 
 /// A rule in the configuration file.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Written {
+pub struct FileRule {
     /// The pattern that its requests match.
     pub pattern: String,
     /// The limits.
-    pub grants: Grants,
+    pub limits: RuleLimits,
     /// The reason.
     pub why: String,
 }
 
-impl Book {
+impl RuleStore {
     /// Takes over the rules of the file, which replace all earlier rules of the file. They also
     /// replace operators' decisions about the same requests.
     ///
     /// # Errors
     /// If there are too many rules. Then nothing has changed.
-    pub fn file_says(&mut self, now: Timestamp, rules: &[Written]) -> Result<Vec<Note>, Refused> {
+    pub fn file_says(&mut self, now: Timestamp, rules: &[FileRule]) -> Result<Vec<Note>, Refused> {
         let stands = |entry: &Entry| rules.iter().any(|rule| rule.pattern == entry.pattern);
         let is_other = |entry: &&Entry| match &entry.state {
             State::Ruled(rule) => rule.origin != Origin::File && !stands(entry),
@@ -55,16 +55,16 @@ impl Book {
         Ok(notes)
     }
 
-    fn one_of_file(&mut self, now: Timestamp, written: &Written) -> Option<Note> {
-        let Written { pattern, grants, why } = written;
+    fn one_of_file(&mut self, now: Timestamp, written: &FileRule) -> Option<Note> {
+        let FileRule { pattern, limits, why } = written;
         let at = self.place_of(now, pattern)?;
         let holds =
-            |rule: &Rule| rule.origin == Origin::File && rule.grants == *grants && rule.why == *why;
+            |rule: &Rule| rule.origin == Origin::File && rule.limits == *limits && rule.why == *why;
         if matches!(&self.entries[at].state, State::Ruled(rule) if holds(rule)) {
             return None;
         }
         let rule = Rule {
-            grants: *grants,
+            limits: *limits,
             exempt: Vec::new(),
             origin: Origin::File,
             by: "the file".into(),
@@ -75,7 +75,7 @@ impl Book {
         };
         self.change(now, at, State::Ruled(rule));
         let note = self.note(now, at, What::Approved, "the file", why);
-        Some(Note { grants: Some(*grants), ..note })
+        Some(Note { limits: Some(*limits), ..note })
     }
 }
 

@@ -5,16 +5,16 @@ use crate::install::{check, install, remove};
 use crate::plan::Plan;
 
 /// Keeps a device shaped until it is dropped. If the process is killed, the classes stay installed
-/// and keep working, and the next [`Held::take`] finds them.
+/// and keep working, and the next [`ShapedDevice::take`] finds them.
 #[derive(Debug)]
 #[must_use = "dropped, it removes what it has installed"]
-pub struct Held {
+pub struct ShapedDevice {
     plan: Plan,
     /// Whether the device was released. The classes on it may then belong to another process.
     ended: bool,
 }
 
-impl Held {
+impl ShapedDevice {
     /// Installs the plan; see [`install`].
     pub fn take(plan: Plan) -> Result<Self, ShaperError> {
         install(&plan)?;
@@ -37,7 +37,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for ShapedDevice {
     fn drop(&mut self) {
         if !self.ended {
             // There is no caller to return an error to. The next process will find what is left.

@@ -2,16 +2,16 @@
 
 use std::collections::HashSet;
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use jiff::Timestamp;
 
-use super::Book;
+use super::RuleStore;
+use crate::decision_meta::DecisionMeta;
 use crate::elephant::{Elephant, Resource};
 use crate::entry::{Entry, Origin, State};
-use crate::grants::Grants;
 use crate::note::{Note, What};
 use crate::refused::MOST_ENTRIES;
-use crate::word::Word;
+use crate::rule_limits::RuleLimits;
 
 /// The fraction of a resource's capacity that an elephant uses at least to be held back without
 /// approval.
@@ -20,7 +20,7 @@ const MUCH: f64 = 0.2;
 /// client's intention: an operator has to decide.
 const MUCH_BY_ONE: f64 = 0.3;
 /// How long a rule without approval holds.
-const AUTO: Span = Span::from_secs(3600);
+const AUTO: TimeSpan = TimeSpan::from_secs(3600);
 
 /// The action on a finding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub enum Act {
     Auto,
 }
 
-impl Book {
+impl RuleStore {
     /// Takes over the findings, which replace all earlier ones. Returns notes about those that are
     /// certain for the first time, and about rules that begin. An entry that was provisional and is
     /// not found again is removed: it was noise.
@@ -140,15 +140,15 @@ impl Book {
         {
             return None;
         }
-        let word = Word {
+        let meta = DecisionMeta {
             by: "bywash".into(),
             why: "the configuration file says to hold back elephants without asking \
                   (`elephants.act`)"
                 .into(),
             lasts: AUTO,
         };
-        let grants = Grants::proposed(found);
-        Some(self.rule(now, at, grants, Origin::Auto, word))
+        let limits = RuleLimits::proposed(found);
+        Some(self.rule(now, at, limits, Origin::Auto, meta))
     }
 }
 

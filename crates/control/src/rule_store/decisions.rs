@@ -1,22 +1,22 @@
 //! Operators' decisions.
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use jiff::Timestamp;
 
-use super::Book;
+use super::RuleStore;
+use crate::decision_meta::DecisionMeta;
 use crate::effect::{Effect, Gauge};
 use crate::elephant::Elephant;
 use crate::entry::{Origin, State, Trial};
-use crate::grants::{Change, Grants};
 use crate::note::{Note, What};
 use crate::refused::Refused;
+use crate::rule_limits::{Change, RuleLimits};
 use crate::time::after;
-use crate::word::Word;
 
 /// A finding that was not confirmed for this long has ended.
-const LATELY: Span = Span::from_secs(60);
+const LATELY: TimeSpan = TimeSpan::from_secs(60);
 
-impl Book {
+impl RuleStore {
     /// Adds the requests of this name on behalf of an operator, whether they use much or little, so
     /// that the effect of a rule can be shown and a rule can be approved. Returns the number of the
     /// entry. An existing entry stays as it is.
@@ -27,9 +27,9 @@ impl Book {
         &mut self,
         now: Timestamp,
         found: Elephant,
-        word: Word,
+        meta: DecisionMeta,
     ) -> Result<(u32, Option<Note>), Refused> {
-        let word = word.checked()?;
+        let meta = meta.checked()?;
         if found.transacts {
             return Err(Refused::Transacts);
         }
@@ -48,7 +48,7 @@ impl Book {
         (entry.found, entry.seen) = (Some(found), now);
         (entry.told, entry.asked) = (true, true);
         let number = entry.number;
-        Ok((number, Some(self.note(now, at, What::Asked, &word.by, &word.why))))
+        Ok((number, Some(self.note(now, at, What::Asked, &meta.by, &meta.why))))
     }
 
     /// Approves a rule, or changes the one in force.
@@ -60,10 +60,10 @@ impl Book {
         now: Timestamp,
         number: u32,
         change: Change,
-        word: Word,
+        meta: DecisionMeta,
     ) -> Result<Note, Refused> {
-        let (at, grants, word) = self.decided(number, change, word)?;
-        Ok(self.rule(now, at, grants, Origin::Operator, word))
+        let (at, limits, meta) = self.decided(number, change, meta)?;
+        Ok(self.rule(now, at, limits, Origin::Operator, meta))
     }
 
     /// Stores how the site performed in the minute before the rule that now begins, if that was
@@ -80,27 +80,27 @@ impl Book {
     /// Begins a trial of a rule. `before` is how the site performed over as long a time before it.
     ///
     /// # Errors
-    /// As for [`Book::approve`].
+    /// As for [`RuleStore::approve`].
     pub fn try_out(
         &mut self,
         now: Timestamp,
         number: u32,
         change: Change,
-        word: Word,
+        meta: DecisionMeta,
         before: Option<Gauge>,
     ) -> Result<Note, Refused> {
-        let (at, grants, word) = self.decided(number, change, word)?;
-        if word.lasts > Span::from_secs(600) {
+        let (at, limits, meta) = self.decided(number, change, meta)?;
+        if meta.lasts > TimeSpan::from_secs(600) {
             return Err(Refused::Trial);
         }
         let found = self.entries[at].found.as_ref();
-        let predicted = found.and_then(|found| Effect::of(found, &grants).ok());
-        let note = self.rule(now, at, grants, Origin::Trial, word);
+        let predicted = found.and_then(|found| Effect::of(found, &limits).ok());
+        let note = self.rule(now, at, limits, Origin::Trial, meta);
         self.was_before(now, number, before);
         let entry = &mut self.entries[at];
         let before = entry.rule().and_then(|rule| rule.before.as_deref()).copied();
         let before = before.unwrap_or_default();
-        entry.trial = Some(Trial { grants, predicted, before, during: None });
+        entry.trial = Some(Trial { limits, predicted, before, during: None });
         Ok(note)
     }
 
@@ -110,10 +110,10 @@ impl Book {
         &self,
         number: u32,
         change: Change,
-        word: Word,
-    ) -> Result<(usize, Grants, Word), Refused> {
+        meta: DecisionMeta,
+    ) -> Result<(usize, RuleLimits, DecisionMeta), Refused> {
         let at = self.at(number)?;
-        let word = word.checked()?;
+        let meta = meta.checked()?;
         let entry = &self.entries[at];
         if entry.found.as_ref().is_some_and(|found| found.transacts) {
             return Err(Refused::Transacts);
@@ -123,22 +123,27 @@ impl Book {
         } else if self.is_full() {
             return Err(Refused::Many);
         }
-        let grants = entry.with(change)?;
-        Ok((at, grants, word))
+        let limits = entry.with(change)?;
+        Ok((at, limits, meta))
     }
 
     /// Rejects a proposal: the elephant is neither held back nor proposed for some time.
     ///
     /// # Errors
     /// If that is not possible. Then nothing has changed.
-    pub fn reject(&mut self, now: Timestamp, number: u32, word: Word) -> Result<Note, Refused> {
+    pub fn reject(
+        &mut self,
+        now: Timestamp,
+        number: u32,
+        meta: DecisionMeta,
+    ) -> Result<Note, Refused> {
         let at = self.at(number)?;
         self.not_in_file(at)?;
-        let word = word.checked()?;
-        let until = after(now, word.lasts);
+        let meta = meta.checked()?;
+        let until = after(now, meta.lasts);
         self.decided = true;
-        self.change(now, at, State::Rejected { word: word.clone(), until });
-        let mut note = self.note(now, at, What::Rejected, &word.by, &word.why);
+        self.change(now, at, State::Rejected { meta: meta.clone(), until });
+        let mut note = self.note(now, at, What::Rejected, &meta.by, &meta.why);
         note.until = Some(until);
         Ok(note)
     }
@@ -147,17 +152,22 @@ impl Book {
     ///
     /// # Errors
     /// If no decision is in force. Then nothing has changed.
-    pub fn undo(&mut self, now: Timestamp, number: u32, word: Word) -> Result<Note, Refused> {
+    pub fn undo(
+        &mut self,
+        now: Timestamp,
+        number: u32,
+        meta: DecisionMeta,
+    ) -> Result<Note, Refused> {
         let at = self.at(number)?;
         self.not_in_file(at)?;
-        let word = word.checked()?;
+        let meta = meta.checked()?;
         if self.entries[at].state == State::Proposed {
             return Err(Refused::Nothing(number));
         }
         // With `auto` in the file, bywash would hold it back again at once.
-        self.entries[at].left_alone = Some(after(now, word.lasts));
+        self.entries[at].left_alone = Some(after(now, meta.lasts));
         self.change(now, at, State::Proposed);
-        Ok(self.note(now, at, What::Undone, &word.by, &word.why))
+        Ok(self.note(now, at, What::Undone, &meta.by, &meta.why))
     }
 
     /// Checks that the revision that an operator has seen is the current one.

@@ -7,7 +7,7 @@ use core::str::FromStr;
 
 /// A duration in nanoseconds, never negative. Arithmetic saturates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Span(u64);
+pub struct TimeSpan(u64);
 
 /// The units in which a duration may be written, the smallest first.
 const UNITS: [(&str, u64); 6] = [
@@ -19,7 +19,7 @@ const UNITS: [(&str, u64); 6] = [
     ("h", 3_600_000_000_000),
 ];
 
-impl Span {
+impl TimeSpan {
     /// The empty duration.
     pub const ZERO: Self = Self(0);
     /// A duration that is longer than any that occurs.
@@ -89,13 +89,13 @@ impl Span {
     }
 }
 
-impl From<core::time::Duration> for Span {
+impl From<core::time::Duration> for TimeSpan {
     fn from(duration: core::time::Duration) -> Self {
         Self(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
     }
 }
 
-impl Add for Span {
+impl Add for TimeSpan {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
@@ -103,13 +103,13 @@ impl Add for Span {
     }
 }
 
-impl AddAssign for Span {
+impl AddAssign for TimeSpan {
     fn add_assign(&mut self, other: Self) {
         *self = *self + other;
     }
 }
 
-impl Mul<u64> for Span {
+impl Mul<u64> for TimeSpan {
     type Output = Self;
 
     fn mul(self, times: u64) -> Self {
@@ -117,7 +117,7 @@ impl Mul<u64> for Span {
     }
 }
 
-impl Div<u64> for Span {
+impl Div<u64> for TimeSpan {
     type Output = Self;
 
     fn div(self, parts: u64) -> Self {
@@ -141,7 +141,7 @@ impl fmt::Display for ParseSpanError {
 
 impl core::error::Error for ParseSpanError {}
 
-impl FromStr for Span {
+impl FromStr for TimeSpan {
     type Err = ParseSpanError;
 
     /// Parses `250ms`, `1.5s`, `20s`, `5m`, `2h`. A number without a unit is an error, because a
@@ -157,7 +157,7 @@ impl FromStr for Span {
     }
 }
 
-impl fmt::Display for Span {
+impl fmt::Display for TimeSpan {
     /// Writes the shortest form that is still exact enough for a reader: `250ms`, `1.5s`, `20s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (name, nanos) =
@@ -175,28 +175,28 @@ mod tests {
     #[test]
     fn a_span_reads_back_as_it_was_written() {
         for text in ["250ms", "1.001s", "1.5s", "20s", "7us", "3ns", "0s"] {
-            assert_eq!(text.parse::<Span>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<TimeSpan>().unwrap().to_string(), text);
         }
     }
 
     #[test]
     fn minutes_and_hours_are_read_in_seconds() {
-        assert_eq!("5m".parse::<Span>().unwrap(), Span::from_secs(300));
-        assert_eq!("2h".parse::<Span>().unwrap(), Span::from_secs(7200));
+        assert_eq!("5m".parse::<TimeSpan>().unwrap(), TimeSpan::from_secs(300));
+        assert_eq!("2h".parse::<TimeSpan>().unwrap(), TimeSpan::from_secs(7200));
     }
 
     #[test]
     fn a_number_without_a_unit_and_other_nonsense_is_refused() {
         for text in ["", "20", "s", "-1s", "1.2.3s", "5 parsecs", "nan s", "ms5"] {
-            assert!(text.parse::<Span>().is_err(), "{text:?} was taken for a span");
+            assert!(text.parse::<TimeSpan>().is_err(), "{text:?} was taken for a span");
         }
     }
 
     #[test]
     fn nothing_overflows() {
-        assert_eq!(Span::MAX + Span::from_secs(1), Span::MAX);
-        assert_eq!(Span::from_secs_f64(f64::NAN), Span::ZERO);
-        assert_eq!(Span::from_secs(1).scale(-2.0), Span::ZERO);
-        assert_eq!("99999999999999999999h".parse::<Span>().unwrap(), Span::MAX);
+        assert_eq!(TimeSpan::MAX + TimeSpan::from_secs(1), TimeSpan::MAX);
+        assert_eq!(TimeSpan::from_secs_f64(f64::NAN), TimeSpan::ZERO);
+        assert_eq!(TimeSpan::from_secs(1).scale(-2.0), TimeSpan::ZERO);
+        assert_eq!("99999999999999999999h".parse::<TimeSpan>().unwrap(), TimeSpan::MAX);
     }
 }

@@ -24,13 +24,13 @@ static ALL: AtomicUsize = AtomicUsize::new(0);
 
 /// The bytes of one connection's last answer.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct ResponseMemory {
     bytes: Cell<usize>,
     /// The same bytes, as counted against the memory budget.
-    counted: RefCell<memory::Held>,
+    counted: RefCell<memory::MemoryReservation>,
 }
 
-impl Held {
+impl ResponseMemory {
     pub(super) fn new(memory: &Arc<Memory>) -> Self {
         Self { bytes: Cell::default(), counted: RefCell::new(memory.hold(0)) }
     }
@@ -60,7 +60,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for ResponseMemory {
     fn drop(&mut self) {
         self.give_back();
     }
@@ -78,7 +78,7 @@ mod tests {
         let reply = |bytes| Reply::local(StatusCode::OK, fields("text/plain"), vec![b'x'; bytes]);
         let (large, small) = (reply(40 << 20), reply(SMALL));
         let memory = Arc::new(Memory::new(1 << 30));
-        let (one, other) = (Held::new(&memory), Held::new(&memory));
+        let (one, other) = (ResponseMemory::new(&memory), ResponseMemory::new(&memory));
         assert!(one.take(&large).is_ok());
         assert!(other.take(&large).is_err(), "that is too much together");
         assert!(other.take(&small).is_ok(), "small ones are nothing");

@@ -1,39 +1,39 @@
 //! All elephants. Only this module changes them: through findings (`found`), operators' decisions
-//! (`words`), the configuration file (`file`), and time (here).
+//! (`decisions`), the configuration file (`file`), and time (here).
 
+mod decisions;
 mod exempt;
 mod export;
 mod file;
 mod found;
-mod words;
 
 use bywash_engine::{RuleId, throttle};
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::decision_meta::DecisionMeta;
 use crate::effect::Gauge;
 use crate::entry::{Ended, Entry, Origin, Rule, State};
-use crate::grants::Grants;
 use crate::note::{Note, Subject, What};
 use crate::refused::{MOST_ENTRIES, MOST_RULES, Refused};
+use crate::rule_limits::RuleLimits;
 use crate::text::next_revision;
 use crate::time::{after, began_by};
-use crate::word::Word;
 
-pub use file::Written;
+pub use file::FileRule;
 pub use found::Act;
 
 /// How long after its last finding an elephant without a decision is forgotten.
-const FORGOTTEN: Span = Span::from_secs(7 * 86_400);
+const FORGOTTEN: TimeSpan = TimeSpan::from_secs(7 * 86_400);
 /// How long after the request for it an elephant is forgotten that an operator asked for and did
 /// not try.
-const ASKED: Span = Span::from_secs(3600);
+const ASKED: TimeSpan = TimeSpan::from_secs(3600);
 
 /// Why a stored document cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("the document is not one of elephants: {0}")]
-pub struct BookError(#[from] serde_json::Error);
+pub struct RuleStoreError(#[from] serde_json::Error);
 
 /// A rule in the form in which it is applied.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,12 +50,12 @@ pub struct InForce {
     pub bytes: Option<u64>,
 }
 
-/// The version of the document that [`Book::text`] writes.
+/// The version of the document that [`RuleStore::text`] writes.
 const VERSION: u32 = 1;
 
 /// All elephants. See the module. Fields of a later version are ignored when the document is read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Book {
+pub struct RuleStore {
     /// The version of the document when it was written, for people. It is 0 for a document from
     /// before there were versions.
     #[serde(default)]
@@ -68,27 +68,27 @@ pub struct Book {
     decided: bool,
 }
 
-impl Book {
-    /// Reads what [`Book::text`] returned earlier. A decision may have ended since; [`Book::tick`]
-    /// ends it.
+impl RuleStore {
+    /// Reads what [`RuleStore::text`] returned earlier. A decision may have ended since;
+    /// [`RuleStore::tick`] ends it.
     ///
     /// # Errors
     /// If the text is not such a document.
-    pub fn read(text: &str) -> Result<Self, BookError> {
-        let mut book: Self = serde_json::from_str(text)?;
-        book.version = 0;
-        book.entries.truncate(MOST_ENTRIES);
+    pub fn read(text: &str) -> Result<Self, RuleStoreError> {
+        let mut store: Self = serde_json::from_str(text)?;
+        store.version = 0;
+        store.entries.truncate(MOST_ENTRIES);
         // The file may have been edited by hand: a rule that could not have been decided is
         // dropped.
-        for entry in &mut book.entries {
-            if matches!(&entry.state, State::Ruled(rule) if rule.grants.wrong().is_some()) {
+        for entry in &mut store.entries {
+            if matches!(&entry.state, State::Ruled(rule) if rule.limits.wrong().is_some()) {
                 entry.state = State::Proposed;
             }
         }
-        let last = book.entries.iter().map(|entry| entry.number).max().unwrap_or(0);
-        book.next = book.next.max(last);
-        book.decided |= book.entries.iter().any(Entry::was_decided);
-        Ok(book)
+        let last = store.entries.iter().map(|entry| entry.number).max().unwrap_or(0);
+        store.next = store.next.max(last);
+        store.decided |= store.entries.iter().any(Entry::was_decided);
+        Ok(store)
     }
 
     /// Returns the document to be stored.
@@ -97,7 +97,7 @@ impl Book {
     /// Never.
     pub fn text(&self) -> String {
         let written = Self { version: VERSION, ..self.clone() };
-        serde_json::to_string_pretty(&written).expect("a book is made of numbers and texts")
+        serde_json::to_string_pretty(&written).expect("a rule store is made of numbers and texts")
     }
 
     /// Corrects decisions that were taken while the clock was wrong: none holds for longer than its
@@ -109,13 +109,13 @@ impl Book {
                 ended.at = ended.at.min(now);
             }
             if let Some(until) = &mut entry.left_alone {
-                *until = (*until).min(after(now, Word::LASTS.1));
+                *until = (*until).min(after(now, DecisionMeta::LASTS.1));
             }
             match &mut entry.state {
                 State::Ruled(Rule { since, until: Some(until), .. }) => {
                     (*since, *until) = began_by(now, *since, *until);
                 }
-                State::Rejected { word, until } => *until = (*until).min(after(now, word.lasts)),
+                State::Rejected { meta, until } => *until = (*until).min(after(now, meta.lasts)),
                 State::Ruled(_) | State::Proposed => {}
             }
         }
@@ -154,8 +154,8 @@ impl Book {
                 id: RuleId(entry.number),
                 pattern: entry.pattern.clone(),
                 exempt: rule.exempt.clone(),
-                rule: rule.grants.rule(),
-                bytes: rule.grants.bytes,
+                rule: rule.limits.rule(),
+                bytes: rule.limits.bytes,
             }),
             State::Proposed | State::Rejected { .. } => None,
         };
@@ -204,15 +204,15 @@ impl Book {
         &mut self,
         now: Timestamp,
         at: usize,
-        grants: Grants,
+        limits: RuleLimits,
         origin: Origin,
-        word: Word,
+        meta: DecisionMeta,
     ) -> Note {
-        let until = Some(after(now, word.lasts));
+        let until = Some(after(now, meta.lasts));
         let what = if origin == Origin::Trial { What::Tried } else { What::Approved };
         self.decided = true;
-        let Word { by, why, .. } = word;
-        let note = Note { until, grants: Some(grants), ..self.note(now, at, what, &by, &why) };
+        let DecisionMeta { by, why, .. } = meta;
+        let note = Note { until, limits: Some(limits), ..self.note(now, at, what, &by, &why) };
         let exempt = match &mut self.entries[at].state {
             State::Ruled(rule) => std::mem::take(&mut rule.exempt),
             State::Proposed | State::Rejected { .. } => Vec::new(),
@@ -220,7 +220,7 @@ impl Book {
         self.change(
             now,
             at,
-            State::Ruled(Rule { grants, exempt, origin, by, why, since: now, until, before: None }),
+            State::Ruled(Rule { limits, exempt, origin, by, why, since: now, until, before: None }),
         );
         note
     }
@@ -246,7 +246,7 @@ impl Book {
             what,
             by: by.to_owned(),
             why: why.to_owned(),
-            grants: None,
+            limits: None,
             until: None,
             unwritten: None,
         }

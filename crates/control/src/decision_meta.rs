@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bywash_units::Span;
+use bywash_units::TimeSpan;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use crate::text;
 
 /// The author, reason and duration of a decision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Word {
+pub struct DecisionMeta {
     /// The author: a name that the other operators know.
     pub by: String,
     /// The reason.
@@ -19,17 +19,17 @@ pub struct Word {
     /// How long the decision holds.
     #[serde(rename = "for", with = "text")]
     #[schemars(with = "String")]
-    pub lasts: Span,
+    pub lasts: TimeSpan,
 }
 
 /// Why a decision is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum WordError {
+pub enum DecisionMetaError {
     /// The author is missing.
     #[error(
         "the author is missing: say who you are, as the decision shows it to the other operators"
     )]
-    Nobody,
+    NoAuthor,
     /// The reason is missing.
     #[error("the reason is missing: say why, as other operators decide by it")]
     NoReason,
@@ -44,7 +44,7 @@ pub enum WordError {
     Lasts,
 }
 
-impl Word {
+impl DecisionMeta {
     const MOST: usize = 200;
 
     /// Returns the same with the duration from `now` to `end`, clamped to the permitted range.
@@ -52,25 +52,26 @@ impl Word {
     pub fn until(self, now: Timestamp, end: Timestamp) -> Self {
         let left = end.duration_since(now);
         let lasts =
-            Span::from(if left.is_negative() { Duration::ZERO } else { left.unsigned_abs() });
+            TimeSpan::from(if left.is_negative() { Duration::ZERO } else { left.unsigned_abs() });
         Self { lasts: lasts.clamp_to(Self::LASTS.0, Self::LASTS.1), ..self }
     }
 
     /// The shortest and the longest duration of a decision.
-    pub(crate) const LASTS: (Span, Span) = (Span::from_secs(10), Span::from_secs(30 * 86_400));
+    pub(crate) const LASTS: (TimeSpan, TimeSpan) =
+        (TimeSpan::from_secs(10), TimeSpan::from_secs(30 * 86_400));
 
     /// Returns `self` if it is complete and within its bounds.
-    pub(crate) fn checked(self) -> Result<Self, WordError> {
+    pub(crate) fn checked(self) -> Result<Self, DecisionMetaError> {
         let is_readable =
             |text: &str| text.chars().count() <= Self::MOST && !text.chars().any(char::is_control);
         if self.by.trim().is_empty() {
-            Err(WordError::Nobody)
+            Err(DecisionMetaError::NoAuthor)
         } else if self.why.trim().is_empty() {
-            Err(WordError::NoReason)
+            Err(DecisionMetaError::NoReason)
         } else if !is_readable(&self.by) || !is_readable(&self.why) {
-            Err(WordError::Unreadable)
+            Err(DecisionMetaError::BadText)
         } else if self.lasts < Self::LASTS.0 || self.lasts > Self::LASTS.1 {
-            Err(WordError::Lasts)
+            Err(DecisionMetaError::BadDuration)
         } else {
             Ok(self)
         }

@@ -6,11 +6,11 @@
 //! as far as they are known now. In the configuration file, a pattern applies to all that it
 //! matches.
 
-use super::Book;
+use super::RuleStore;
 use crate::entry::{Origin, State};
 use crate::watch::{MOST_EXEMPT, Watch};
 
-impl Book {
+impl RuleStore {
     /// Exempts from the rules of elephants the other routes that this watch knows. Returns whether
     /// an exemption has changed.
     pub fn exempt(&mut self, watch: &Watch) -> bool {

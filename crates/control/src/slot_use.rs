@@ -6,16 +6,16 @@
 use std::collections::VecDeque;
 
 use bywash_discover::Column;
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 /// The length of a window: the same as discovery's.
-pub(crate) const WINDOW: Span = Span::from_secs(5);
+pub(crate) const WINDOW: TimeSpan = TimeSpan::from_secs(5);
 /// The number of windows: half an hour.
 const WINDOWS: usize = 360;
 
 /// The counts of one route in one window.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Lot {
+pub(crate) struct RouteCounts {
     /// The number of requests. A request that spans windows counts by fractions.
     pub(crate) requests: f64,
     /// Slot-seconds.
@@ -23,7 +23,7 @@ pub(crate) struct Lot {
     pub(crate) bytes: f64,
 }
 
-impl Lot {
+impl RouteCounts {
     fn add(&mut self, other: Self) {
         self.requests += other.requests;
         self.held += other.held;
@@ -32,17 +32,17 @@ impl Lot {
 }
 
 /// The routes of a window that are not zero. Each stands once; the list is sorted.
-type Lots = Vec<(Column, Lot)>;
+type RouteCountsOfWindow = Vec<(Column, RouteCounts)>;
 
 /// The counts of the last windows. See the module.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Held {
+pub(crate) struct SlotUse {
     /// The number of the first window.
     first: u64,
-    windows: VecDeque<Lots>,
+    windows: VecDeque<RouteCountsOfWindow>,
 }
 
-impl Held {
+impl SlotUse {
     /// Counts a request that was worked on from `from` to `to`.
     pub(crate) fn request(&mut self, column: Column, from: Time, to: Time, bytes: f64) {
         let last = number(to);
@@ -56,7 +56,7 @@ impl Held {
             put(
                 &mut self.windows[(window - self.first) as usize],
                 column,
-                Lot { requests: part, held, bytes: bytes * part },
+                RouteCounts { requests: part, held, bytes: bytes * part },
             );
         }
     }
@@ -69,7 +69,7 @@ impl Held {
             self.first = last;
         }
         while self.first + self.windows.len() as u64 <= last {
-            self.windows.push_back(Lots::new());
+            self.windows.push_back(RouteCountsOfWindow::new());
         }
         let too_many = self.windows.len().saturating_sub(WINDOWS);
         self.windows.drain(..too_many);
@@ -92,17 +92,17 @@ impl Held {
         &self,
         now: Time,
         columns: &[Option<Column>],
-    ) -> Vec<(Time, Vec<Lot>, Lot)> {
-        let (now, none) = (number(now), Lots::new());
+    ) -> Vec<(Time, Vec<RouteCounts>, RouteCounts)> {
+        let (now, none) = (number(now), RouteCountsOfWindow::new());
         let oldest = self.first.max(now.saturating_sub(WINDOWS as u64));
         let over = if self.windows.is_empty() { now..now } else { oldest..now };
         over.map(|number| {
             // A window without requests may be missing.
             let window = self.windows.get((number - self.first) as usize).unwrap_or(&none);
             let of = |column: &Option<Column>| {
-                column.map_or_else(Lot::default, |column| of(window, column))
+                column.map_or_else(RouteCounts::default, |column| of(window, column))
             };
-            let mut all = Lot::default();
+            let mut all = RouteCounts::default();
             for (_, lot) in window {
                 all.add(*lot);
             }
@@ -117,12 +117,12 @@ fn number(at: Time) -> u64 {
     at.as_nanos() / WINDOW.as_nanos()
 }
 
-fn of(window: &Lots, column: Column) -> Lot {
+fn of(window: &RouteCountsOfWindow, column: Column) -> RouteCounts {
     let at = window.binary_search_by_key(&column, |(known, _)| *known);
-    at.map_or_else(|_| Lot::default(), |at| window[at].1)
+    at.map_or_else(|_| RouteCounts::default(), |at| window[at].1)
 }
 
-fn put(window: &mut Lots, column: Column, lot: Lot) {
+fn put(window: &mut RouteCountsOfWindow, column: Column, lot: RouteCounts) {
     match window.binary_search_by_key(&column, |(known, _)| *known) {
         Ok(at) => window[at].1.add(lot),
         Err(at) => window.insert(at, (column, lot)),
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_request_is_of_all_windows_that_it_lasted_in() {
-        let mut held = Held::default();
+        let mut held = SlotUse::default();
         held.request(column(1), at(3.0), at(11.0), 800.0);
         held.request(column(2), at(6.0), at(6.0), 7.0);
         let windows = held.windows(at(15.0), &[Some(column(1)), Some(column(2)), None]);
@@ -152,21 +152,21 @@ mod tests {
             [at(15.0)],
             "it began unseen"
         );
-        let mut held = Held::default();
+        let mut held = SlotUse::default();
         held.request(column(2), at(1.0), at(1.0), 7.0);
         held.request(column(1), at(3.0), at(11.0), 800.0);
         let windows = held.windows(at(15.0), &[Some(column(1)), Some(column(2)), None]);
         let of_first: Vec<f64> = windows.iter().map(|(_, lots, _)| lots[0].held).collect();
         assert_eq!(of_first, [2.0, 5.0, 1.0]);
-        assert_eq!(windows[0].1[1], Lot { requests: 1.0, held: 0.0, bytes: 7.0 });
-        assert_eq!(windows[0].2, Lot { requests: 1.25, held: 2.0, bytes: 207.0 });
-        assert_eq!(windows[1].1[2], Lot::default());
+        assert_eq!(windows[0].1[1], RouteCounts { requests: 1.0, held: 0.0, bytes: 7.0 });
+        assert_eq!(windows[0].2, RouteCounts { requests: 1.25, held: 2.0, bytes: 207.0 });
+        assert_eq!(windows[1].1[2], RouteCounts::default());
         assert_eq!(held.windows(at(14.0), &[]).len(), 2, "the last is not over");
     }
 
     #[test]
     fn no_more_than_half_an_hour_is_kept_whatever_comes() {
-        let mut held = Held::default();
+        let mut held = SlotUse::default();
         for second in 0..4_000_u32 {
             held.request(column(1), at(0.0), at(f64::from(second)), 1.0);
         }
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn while_nobody_asks_there_are_windows_with_nothing_and_old_ones_go() {
-        let mut held = Held::default();
+        let mut held = SlotUse::default();
         held.request(column(1), at(0.0), at(1.0), 1.0);
         let windows = held.windows(at(20.0), &[Some(column(1))]);
         let of: Vec<f64> = windows.iter().map(|(_, lots, _)| lots[0].held).collect();
@@ -187,12 +187,12 @@ mod tests {
         let later = held.windows(at(7200.0), &[Some(column(1))]);
         assert_eq!(later.len(), WINDOWS);
         assert!(later.iter().all(|(end, lots, _)| lots[0].held == 0.0 && *end > at(5400.0)));
-        assert!(Held::default().windows(at(7200.0), &[]).is_empty());
+        assert!(SlotUse::default().windows(at(7200.0), &[]).is_empty());
     }
 
     #[test]
     fn what_is_forgotten_is_of_the_others() {
-        let mut held = Held::default();
+        let mut held = SlotUse::default();
         held.request(column(1), at(0.0), at(1.0), 1.0);
         held.request(column(2), at(0.0), at(1.0), 1.0);
         held.forget(column(1));
