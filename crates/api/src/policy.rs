@@ -23,7 +23,7 @@ pub struct Policy {
     pub mode: Mode,
     /// Whether the gateway is bypassed: it takes no decisions.
     pub bypassed: bool,
-    /// The queueing discipline: which waiting request gets the next slot.
+    /// The scheduler: which waiting request gets the next slot.
     pub scheduler: PolicyInForce,
     /// The concurrency limit: how many requests run at once.
     pub concurrency: PolicyInForce,

@@ -58,7 +58,7 @@ pub struct Status {
     pub memory: MemoryStatus,
     /// The servers of the upstream.
     pub servers: Vec<ServerStatus>,
-    /// The queueing discipline: which waiting request gets the next slot.
+    /// The scheduler: which waiting request gets the next slot.
     pub policy: PolicyInForce,
     /// The policy of the concurrency limit: how many requests run at once.
     pub concurrency_policy: PolicyInForce,

@@ -403,7 +403,7 @@ fn reloaded() -> Note {
         what: What::Reloaded,
         by: "the file".into(),
         why: "the configuration file was reloaded and is in force".into(),
-        grants: None,
+        limits: None,
         until: None,
         unwritten: None,
     }

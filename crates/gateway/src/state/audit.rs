@@ -172,7 +172,7 @@ mod tests {
             what: What::Overridden,
             by: "ana".into(),
             why: format!("because of\n{number}\u{1b}[31m \u{202e}\u{200b}\u{e0001}"),
-            grants: None,
+            limits: None,
             until: None,
             unwritten: None,
         }

@@ -352,7 +352,7 @@ mod tests {
             what: What::Overridden,
             by: "ana".into(),
             why: "so".into(),
-            grants: None,
+            limits: None,
             until: None,
             unwritten: None,
         }

@@ -284,7 +284,7 @@ fn write_the_golden_files() {
         .set("class.pay", "{ match = ['POST /pay'], tier = 'transaction', requires = ['product'] }")
         .set("state.directory", &format!("'{}'", folder.path().display()));
     let found = r#"{"entries": [{"number": 1, "pattern": "/slow", "found": null, "since": "2026-01-01T00:00:00Z",
-        "seen": "2100-01-01T00:00:00Z", "state": {"ruled": {"grants": {"max_concurrency": 2, "queue": 10, "wait": "5s"},
+        "seen": "2100-01-01T00:00:00Z", "state": {"ruled": {"limits": {"max_concurrency": 2, "queue": 10, "wait": "5s"},
         "origin": "operator", "by": "ana", "why": "a crowd", "since": "2026-01-01T00:00:00Z",
         "until": "2100-01-01T00:00:00Z"}}, "trial": null}], "next": 1}"#;
     bywash_handover::save(folder.path(), "elephants", found.as_bytes()).unwrap();
