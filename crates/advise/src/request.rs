@@ -5,25 +5,25 @@ use bywash_units::{Time, TimeSpan};
 /// A request.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// The time of its arrival, since 1970.
+    /// The time of arrival, as the time since 1970.
     pub began: Time,
     /// The method.
     pub method: &'a str,
     /// Path and query.
     pub target: &'a str,
-    /// The host that the client named, if the line tells.
+    /// The host that the client named, if the line has it.
     pub host: Option<&'a str>,
     /// The client.
     pub client: Client,
     /// The outcome.
     pub end: End,
-    /// How long it waited before it was processed, if the line tells.
+    /// The time between arrival and processing, if the line has it.
     pub waited: Option<TimeSpan>,
-    /// How long it was processed, if the line tells.
+    /// The processing time, if the line has it.
     pub service: Option<TimeSpan>,
 }
 
-/// A request that owns its text.
+/// A [`Request`] that owns its text.
 #[derive(Clone, Debug)]
 pub struct Kept {
     method: Box<str>,
@@ -49,7 +49,7 @@ impl Request<'_> {
         Kept { method: self.method.into(), target: self.target.into(), host, rest }
     }
 
-    /// Returns how long its client waited for it, if the line tells.
+    /// Returns the time from arrival to the end, if the line has any part of it.
     pub(crate) fn took(&self) -> Option<TimeSpan> {
         match (self.waited, self.service) {
             (None, None) => None,
@@ -57,17 +57,20 @@ impl Request<'_> {
         }
     }
 
-    /// Returns the time at which it ended.
+    /// Returns the time at which the request ended. It is the time of arrival if the duration is
+    /// unknown.
     pub fn ended(&self) -> Time {
         self.began + self.took().unwrap_or_default()
     }
 
-    /// Returns whether its method is safe (RFC 9110 §9.2.1).
+    /// Returns whether the method is safe (RFC 9110 §9.2.1). A line without a method counts as
+    /// safe.
     pub(crate) fn is_safe(&self) -> bool {
         matches!(self.method, "GET" | "HEAD" | "OPTIONS" | "TRACE" | "")
     }
 
-    /// Returns whether it succeeded. A redirection counts if the method is unsafe.
+    /// Returns whether the request succeeded. A redirection is a success only if the method is
+    /// unsafe. An unknown outcome is a success.
     pub(crate) fn is_success(&self) -> bool {
         match self.end {
             End::Answered(status) => {
@@ -78,28 +81,29 @@ impl Request<'_> {
         }
     }
 
-    /// Returns whether it is of a robot.
+    /// Returns whether a robot sent the request.
     pub(crate) const fn is_of_robot(&self) -> bool {
         matches!(self.client, Client::Robot { .. })
     }
 
-    /// Returns whether the requested resource exists.
+    /// Returns whether the requested resource exists: the status is 200 to 399, or the outcome is
+    /// unknown.
     pub(crate) fn is_good(&self) -> bool {
         matches!(self.end, End::Answered(200..400) | End::Untold)
     }
 }
 
-/// The client of a request, by numbers that no client can choose.
+/// The client of a request. Numbers are hashes of names: equal for the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Client {
-    /// A client of a log without sessions.
+    /// A client in a log without sessions.
     Known {
-        /// The combination of address and browser.
+        /// The number of the combination of address and user agent.
         number: u64,
         /// The address.
         address: u64,
     },
-    /// A client of a log without sessions that its user agent names as a robot.
+    /// A robot, by its user agent, in a log without sessions.
     Robot {
         /// The combination of address and user agent.
         number: u64,
@@ -123,7 +127,8 @@ pub enum Client {
 }
 
 impl Client {
-    /// Returns a number that is the same for the same client.
+    /// Returns a number that is the same for the same client. A client of a log with sessions is
+    /// identified by its address alone.
     pub(crate) const fn number(self) -> u64 {
         match self {
             Self::Known { number, .. } | Self::Robot { number, .. } => number,
@@ -131,7 +136,7 @@ impl Client {
         }
     }
 
-    /// Returns a number of its address; 0 if the line does not tell.
+    /// Returns the number of the client's address, or 0 if it is unknown.
     pub(crate) const fn address(self) -> u64 {
         match self {
             Self::Known { address, .. }

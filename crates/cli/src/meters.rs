@@ -9,8 +9,13 @@ use bywash_gateway::Gateway;
 use bywash_sense::{Cpu, Pressure};
 use bywash_units::Ratio;
 
-/// Feeds the engine readings of the machine while its policy wants them, which a reload may change.
+/// Starts a thread that gives the engine the readings that its policy needs. A reload of the
+/// configuration may change which readings it needs.
+///
+/// # Errors
+/// If the reading that the policy needs now is not available, or if the thread cannot be started.
 pub(crate) fn read(gateway: &Gateway) -> Result<(), Failure> {
+    /// The interval between checks for a new policy while the present one needs no reading.
     const UNTIL_WANTED: Duration = Duration::from_secs(1);
     let senses = gateway.senses();
     if let Some((meter, _)) = senses.meter() {
@@ -38,7 +43,7 @@ pub(crate) fn read(gateway: &Gateway) -> Result<(), Failure> {
         .map_err(Failure::running)
 }
 
-/// The readable properties of the machine.
+/// The meters of the machine that a policy may need.
 #[derive(Default)]
 struct Meters {
     cpu: Cpu,
@@ -46,6 +51,7 @@ struct Meters {
 }
 
 impl Meters {
+    /// Returns the reading since the last call, or `None` at the first call.
     fn read(&mut self, meter: Meter) -> io::Result<Option<Ratio>> {
         match meter {
             Meter::Cpu => self.cpu.read(),

@@ -1,9 +1,9 @@
 //! The operators' key: its location, its creation, and the tokens that are signed with it.
 //!
-//! A process that can read the key acts as an operator, in the same way as a process that can open
-//! the unix socket. The key therefore lies where only the user that runs the gateway can read it. A
-//! command of the same user, or of root, finds it without an option. One key serves all gateways of
-//! a user.
+//! A process that can read the key can act as an operator, and so can a process that can open the
+//! unix socket. The key is therefore in a folder that only the user of the gateway can read. A
+//! command of the same user, or of root, finds the key without an option. One key serves all
+//! gateways of a user.
 
 use std::fs::{self, DirBuilder};
 use std::hash::{BuildHasher, RandomState};
@@ -23,7 +23,7 @@ const FILE: &str = "operators.key";
 /// The runtime folder of a system service, and of root.
 const SERVICE: &str = "/run/bywash";
 
-/// Returns where `bywash run` keeps the key if the file does not set it.
+/// Returns the path at which `bywash run` keeps the key if the configuration does not set one.
 pub fn own() -> Option<PathBuf> {
     own_of(&|name| std::env::var_os(name).map(PathBuf::from), is_root())
 }
@@ -63,10 +63,10 @@ pub fn draw() -> Result<Secret, Failure> {
     Ok(Secret::from_bytes(bytes))
 }
 
-/// Makes a key if there is none.
+/// Creates a key at `path` if there is no file.
 ///
 /// # Errors
-/// If it cannot be made, or if the file that is there is not a valid key.
+/// If the key cannot be created, or if the existing file is not a valid key.
 pub fn ensure(path: &Path) -> Result<(), String> {
     match path.try_exists() {
         Ok(true) => return read(path).map(drop),
@@ -78,8 +78,8 @@ pub fn ensure(path: &Path) -> Result<(), String> {
     if let Some(folder) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(message)?;
     }
-    // Write the whole key under another name first, then link it: another process may read it as
-    // soon as it has its final name, or may be about to make one as well.
+    // Write the whole key under another name first, then link it. Another process may read the key
+    // as soon as it has its final name, or may create one at the same time.
     let beside = path.with_extension(format!(
         "key.{}-{:08x}",
         std::process::id(),
@@ -106,7 +106,8 @@ pub struct Key {
     keys: OperatorKeys,
 }
 
-/// Returns the key at the given path, or at the default one; `None` if there is none.
+/// Reads the key from the path `named`, or from the default one. Returns `None` if `named` is
+/// `None` and no default path has a key.
 ///
 /// # Errors
 /// If the key cannot be used.
@@ -120,7 +121,8 @@ pub fn key(named: Option<&Path>) -> Result<Option<Key>, Failure> {
 }
 
 impl Key {
-    /// Signs a token for the operator of this name, valid for `lasts`.
+    /// Signs a token for the operator of this name, valid for `lasts`. The operator may make
+    /// decisions if `decides` is true, and otherwise may only read.
     ///
     /// # Errors
     /// If the name is not valid.
@@ -133,7 +135,7 @@ impl Key {
         Ok(sign(&self.keys, &operator, until))
     }
 
-    /// Returns a random nonce with which an operator requests a proof from a gateway.
+    /// Returns a random nonce, with which a command asks a gateway to prove that it has this key.
     ///
     /// # Errors
     /// If the system has no random bytes.
@@ -180,7 +182,7 @@ fn process_user() -> Option<String> {
     user_of(&users, id)
 }
 
-/// The maximum number of bytes that are read of the list of users.
+/// The maximum number of bytes read of `/etc/passwd`.
 const LARGEST: usize = 4 << 20;
 
 /// Returns the first name of this user (passwd(5): name, password, number).

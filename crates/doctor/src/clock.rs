@@ -1,5 +1,5 @@
-//! Checks of the clocks. bywash schedules by the monotonic clock alone. The wall clock decides
-//! whether a certificate is valid, and its time is in the log.
+//! Checks of the clocks. bywash uses only the monotonic clock for scheduling. It uses the wall
+//! clock to decide whether a certificate is valid, and in the log.
 
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -16,7 +16,7 @@ struct Reading {
     wall: SystemTime,
 }
 
-/// How long the clocks are watched.
+/// The time between the two readings of the clocks.
 const WATCHED: Duration = Duration::from_millis(50);
 
 pub(super) fn clocks() -> Finding {
@@ -27,13 +27,14 @@ pub(super) fn clocks() -> Finding {
     judge(before, read())
 }
 
-/// The plausible wall clock, in seconds since 1970: from 2026-01-01 to 2100-01-01. This version is
-/// newer than the start, and a clock beyond the end was set to a wrong value.
+/// The range of plausible wall-clock times, in seconds since 1970: from 2026-01-01 to 2100-01-01.
+/// An earlier time is wrong because this version of bywash is newer. A later time is a wrong
+/// setting.
 const SANE: std::ops::Range<u64> = 1_767_225_600..4_102_444_800;
 
-/// The smallest step of the wall clock that is reported. It is more than the clocks can drift apart
-/// while they are watched, and more than this process is likely to be delayed before the second
-/// reading.
+/// The smallest step of the wall clock that is reported. It is longer than the drift between the
+/// clocks during the check, and longer than the likely delay between reading one clock and the
+/// other.
 const STEP: Duration = Duration::from_millis(500);
 
 fn judge(before: Reading, after: Reading) -> Finding {
@@ -81,8 +82,8 @@ fn date(seconds: u64) -> String {
 
 const SYNC: &str = "time sync";
 
-/// Looks for a service that keeps the clock: the file that systemd-timesyncd makes when it has set
-/// the clock, and the files of the usual daemons while they run.
+/// Looks for a service that synchronises the clock. systemd-timesyncd creates a file when it has
+/// set the clock, and the other daemons have a PID file while they run.
 pub(super) fn synchronised(exists: impl Fn(&Path) -> bool) -> Finding {
     if exists(Path::new("/run/systemd/timesync/synchronized")) {
         return Finding::ok(SYNC, "systemd-timesyncd has set the clock");

@@ -1,4 +1,5 @@
-//! The events of a watch that its future has not returned yet.
+//! The events that the watching thread has reported and the future of the watch has not returned
+//! yet.
 
 use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -13,11 +14,13 @@ pub(crate) struct PendingEvents(Mutex<Latest>);
 struct Latest {
     /// Whether data has been reported and not yet returned.
     data: bool,
+    /// How the peer left, once it has. It stays, so every later poll returns it.
     departure: Option<Reason>,
     waker: Option<Waker>,
 }
 
 impl PendingEvents {
+    /// Stores an event and wakes the future.
     pub(crate) fn report(&self, reason: Reason) {
         let waker = {
             let mut latest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -50,6 +53,7 @@ impl PendingEvents {
 }
 
 impl Latest {
+    /// Returns the departure, or else the event of data, which it removes.
     fn take(&mut self) -> Option<Reason> {
         if self.departure.is_none() && std::mem::take(&mut self.data) {
             return Some(Reason::Data);

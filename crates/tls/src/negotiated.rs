@@ -14,8 +14,8 @@ pub(crate) fn protocols(http2: bool) -> Vec<Vec<u8>> {
 
 /// A stream whose handshake is over.
 pub trait Negotiated {
-    /// Returns whether both sides speak HTTP/2. Otherwise they speak HTTP/1.1, which is also
-    /// assumed of a side that names no protocol.
+    /// Returns whether the two sides agreed on HTTP/2. Otherwise the connection uses HTTP/1.1, even
+    /// if a side offered no protocol.
     fn is_h2(&self) -> bool;
 }
 

@@ -1,7 +1,8 @@
 //! The TOML form of a scenario, and its conversion into a checked [`Scenario`].
 //!
-//! The structs mirror the text key for key; unknown keys are errors. The functions below them
-//! resolve: class names become indices, texts become durations, and senseless values are refused.
+//! The structs have a field for each key of the file. Unknown keys are errors. The functions
+//! convert the structs: class names become indices, texts become durations, and invalid values are
+//! errors.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -96,7 +97,7 @@ struct RawClass {
     next: BTreeMap<String, f64>,
 }
 
-/// The running time granted to requests that may be stopped.
+/// The minimum and the maximum time that a request may run before it is stopped.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawBounds {
@@ -154,7 +155,8 @@ fn senseless<T>(why: impl Into<String>) -> Result<T, ScenarioError> {
     Err(ScenarioError::Senseless(why.into()))
 }
 
-/// Resolves a file whose keys stand in these `lines`.
+/// Converts a parsed file into a scenario. `folder` is the base of relative paths in the file.
+/// `lines` gives the line numbers for error messages.
 pub(crate) fn resolve(
     file: File,
     folder: &Path,
@@ -224,7 +226,7 @@ pub(crate) fn resolve(
     problems.whole(scenario)
 }
 
-/// Checks numbers that are independent of the rest.
+/// Checks the numbers whose limits do not depend on other keys.
 fn check_numbers(file: &File, lines: &Lines<'_>, problems: &mut Problems) {
     let File { servers, client, run, .. } = file;
     let mut unless = |right: bool, key: &str, takes: &str| {
@@ -254,10 +256,10 @@ fn check_numbers(file: &File, lines: &Lines<'_>, problems: &mut Problems) {
     }
 }
 
-/// The most policies, and the most changes.
+/// The maximum number of entries in each list of the file, except classes, signals and adversaries.
 const MOST: usize = 1000;
 
-/// Checks rules between the parts of a scenario.
+/// Checks the conditions that involve several parts of a scenario.
 fn check_whole(scenario: &Scenario, lines: &Lines<'_>, problems: &mut Problems) {
     let ends = scenario.graph.work_per_session(&scenario.classes).is_some();
     problems

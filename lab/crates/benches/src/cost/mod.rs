@@ -1,13 +1,14 @@
-//! The CPU time of a request, compared with peers in the same run.
+//! Measures the CPU time that a proxy uses per request, for bywash and other proxies in the same
+//! run.
 //!
-//! Each proxy has one worker pinned to core 0; the load and the upstream share core 1. A closed
-//! loop of [`CONNECTIONS`] keep-alive connections keeps the proxy as busy as the load can. HTTP/2
-//! is loaded by `h2load`, and handshakes by clients that do nothing else.
+//! Each proxy has one worker, pinned to core 0. The load generator and the upstream share core 1.
+//! The load generator is a closed loop of [`CONNECTIONS`] keep-alive connections. It is `h2load`
+//! for HTTP/2, and clients that only perform handshakes for handshakes.
 //!
-//! The result is the proxy's user and system time from `/proc`, divided by the requests answered
-//! meanwhile. Unlike requests per second, this does not depend on how fast the load side is. CPU
-//! time per request falls when a proxy finds more sockets ready at each wake-up, so compare values
-//! within one table only.
+//! The result is the proxy's user and system time from `/proc`, divided by the number of requests
+//! answered in the same time. Unlike requests per second, it does not depend on the speed of the
+//! load generator. CPU time per request falls when a proxy finds more sockets ready at each
+//! wake-up, so compare values within one table only.
 
 pub mod cpu;
 pub mod h2load;
@@ -21,15 +22,15 @@ use std::fmt;
 
 use bywash_harness::peer::{Front, PeerKind, Task};
 
-/// Connections of the load, each with one request in flight.
+/// The number of connections of the load generator, each with one request in flight.
 pub const CONNECTIONS: usize = 64;
 
 /// A kind of work whose CPU time is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Case {
-    /// Forward every request upstream at once
+    /// Forward every request upstream without queueing
     Proxied,
-    /// Queue every request first: a quarter as many slots as connections
+    /// Queue requests: there are a quarter as many slots as connections
     Queued,
     /// Answer every request with 503 and `Retry-After`
     Refused,

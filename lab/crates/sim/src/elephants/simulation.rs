@@ -11,18 +11,18 @@ use super::site::{self, Next, Page, Site};
 /// The load of the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Load {
-    /// A tenth of the database's capacity; its background work is a fifth of that.
+    /// A tenth of the database's capacity. The database's background work is a fifth of this load.
     Light,
-    /// The load of `Light`, on a shared machine whose speed wanders.
+    /// The load of `Light`, on a shared machine whose speed varies at random.
     Shared,
     /// Six tenths of the database's capacity.
     Steady,
-    /// The load of `Steady` on average, but half more and half less in waves of a quarter of an
-    /// hour and of three minutes.
+    /// The load of `Steady` on average. It varies by up to half in both directions, in waves of
+    /// fifteen and of about three minutes.
     Varying,
     /// One and a half times the database's capacity.
     Saturated,
-    /// The load of `Saturated`, on a shared machine whose speed wanders.
+    /// The load of `Saturated`, on a shared machine whose speed varies at random.
     Strained,
 }
 
@@ -33,7 +33,8 @@ pub struct SimulationSettings {
     pub load: Load,
     /// The duration of the observation.
     pub lasts: TimeSpan,
-    /// The time before which the first elephant is an ordinary page.
+    /// The time from which the first elephant uses much database time. Before it, the elephant
+    /// costs as much as an ordinary page.
     pub appears: TimeSpan,
     /// The random seed.
     pub seed: u64,
@@ -49,16 +50,19 @@ pub enum Observation {
 }
 
 const VISITORS: usize = 400;
+/// The mean think time, in seconds.
 const THINK: f64 = 7.0;
+/// The number of processors of the database.
 const PROCESSORS: usize = 2;
 /// The mean service time of the web server, in seconds.
 const WEB: f64 = 0.004;
 /// The time at the beginning that is not reported, in seconds, while queues build up.
 const UNSEEN: f64 = 60.0;
+/// The standard deviation of the noise in a second's reading, in processor seconds.
 const NOISE: f64 = 0.02;
-/// The standard deviation of the logarithm of the service-time factor on a shared machine, and its
-/// correlation time in seconds.
+/// The standard deviation of the logarithm of the service-time factor on a shared machine.
 const SLOWNESS: f64 = 0.3;
+/// The correlation time of the service-time factor, in seconds.
 const SLOW_FOR: f64 = 100.0;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -69,7 +73,8 @@ enum Event {
     DatabaseReached(usize, f64),
 }
 
-/// An entry at a time; equal times keep the order of insertion.
+/// An entry of a queue: its time in seconds, its number, its content. Entries with equal times are
+/// in the order of their numbers.
 #[derive(Clone, Copy, Debug)]
 struct Timed<T>(f64, u64, T);
 
@@ -93,19 +98,20 @@ impl<T> Ord for Timed<T> {
     }
 }
 
-/// A completed request, or one whose completion is known: its page, and the time at which it began.
+/// A request whose end is known, which may be in the future: its page and its start in seconds.
 #[derive(Clone, Copy, Debug)]
 struct CompletedRequest(usize, f64);
 
-/// The position of a visitor.
+/// A visitor's position on the site.
 #[derive(Clone, Copy, Debug)]
 struct Visitor {
     page: usize,
+    /// The page before, to which [`Next::Back`] returns; `None` at the start and after a return.
     before: Option<usize>,
 }
 
-/// Runs a simulation after it sets the site's costs to match the load. Reports observations in the
-/// order of time; a request is reported when it has ended.
+/// Sets the site's costs to match the load, then runs a simulation. Reports observations in the
+/// order of time. A request is reported once it has ended.
 pub fn observe(
     site: &mut Site,
     settings: &SimulationSettings,
@@ -136,8 +142,8 @@ pub fn observe(
     simulation.report_until(end, &mut report);
 }
 
-/// Returns the share of each page and picture in all requests, and the pictures per page, from a
-/// walk of a million steps.
+/// Returns the share of each page and picture in all requests, and the mean number of pictures per
+/// page. Both are measured on a random walk of a million steps.
 fn rates(site: &Site, seed: u64) -> (Vec<f64>, f64) {
     const STEPS: usize = 1_000_000;
     let mut chance = Stream::new(seed, WALK, 0);
@@ -156,10 +162,11 @@ fn rates(site: &Site, seed: u64) -> (Vec<f64>, f64) {
     (counts.into_iter().map(|count| count / all).collect(), pictures / STEPS as f64)
 }
 
+// The numbers of the random streams: the walk in `rates`, the visitors, the database around them.
 const WALK: u64 = 0xe1;
 const PLAY: u64 = 0xe2;
 const SITE: u64 = 0xe3;
-/// The probability that a picture is loaded; other browsers have it cached.
+/// The probability that a browser loads a picture. Otherwise the browser has it cached.
 const LOADED: f64 = 0.9;
 
 fn weighed<T: Copy>(choices: &[(T, f64)], chance: &mut Stream) -> T {
@@ -199,23 +206,27 @@ fn normal(chance: &mut Stream) -> f64 {
 struct Simulation<'s> {
     site: &'s Site,
     load: Load,
-    /// When the first elephant becomes one.
+    /// The time in seconds from which the first elephant uses much database time.
     appears: f64,
     visitors: Vec<Visitor>,
     events: BinaryHeap<Reverse<Timed<Event>>>,
     /// Completed requests, by their end.
     done: BinaryHeap<Reverse<Timed<CompletedRequest>>>,
+    /// The number of the last entry in `events` and `done`.
     numbers: u64,
-    /// When each processor becomes free.
+    /// The time in seconds at which each processor becomes free.
     free: [f64; PROCESSORS],
     /// Processor seconds used in each second of the run.
     used: Vec<f64>,
     /// The next second to report.
     reported: usize,
+    /// The database's background work, in processor seconds per second, before its sign is dropped.
     background: f64,
     /// The logarithm of the service-time factor in each second of the run.
     slowness: Vec<f64>,
+    /// The random numbers of the visitors.
     chance: Stream,
+    /// The random numbers of the background work, the noise and the speed of a shared machine.
     around: Stream,
 }
 
@@ -228,7 +239,7 @@ impl<'s> Simulation<'s> {
         let mut simulation = Self {
             site,
             load: settings.load,
-            // Zero means from the start, before the observation begins.
+            // Zero includes the time before the observation begins.
             appears: if settings.appears == TimeSpan::ZERO {
                 0.0
             } else {
@@ -324,7 +335,7 @@ impl<'s> Simulation<'s> {
         }
     }
 
-    /// Reports everything that has ended by `now`.
+    /// Reports the whole seconds that have ended by `now`, and the requests that ended in them.
     fn report_until(&mut self, now: f64, report: &mut impl FnMut(Observation)) {
         while ((self.reported + 1) as f64) <= now {
             let end = (self.reported + 1) as f64;
@@ -340,7 +351,8 @@ impl<'s> Simulation<'s> {
         }
     }
 
-    /// Returns the other work of the database: a wandering background, checkpoints and noise.
+    /// Returns the other work of the database in the next second, in processor seconds: randomly
+    /// varying background work, checkpoints and noise.
     fn else_used(&mut self) -> f64 {
         self.background = 0.9 * self.background + 0.02 * normal(&mut self.around);
         let checkpoint = if self.reported % 300 < 3 { 0.3 } else { 0.0 };
