@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use core::mem;
 use core::task::{Context, Poll, Waker};
 
-use bywash_units::{Span, Time};
+use bywash_units::{Time, TimeSpan};
 
 use crate::action::Action;
 use crate::engine::Engine;
@@ -64,7 +64,7 @@ pub struct Refusal {
     /// Why it was refused or stopped.
     pub reason: Reason,
     /// The time after which the client may retry.
-    pub retry_after: Span,
+    pub retry_after: TimeSpan,
     /// The time of the decision.
     pub at: Time,
 }

@@ -29,7 +29,7 @@ use bywash_engine::{
     Learning, MeanService, Meter, Options, Reading, Remembered, Request, RequestTable, Service,
     SessionKey, Slice, Status, Wakers,
 };
-use bywash_units::{Span, Time, Utility};
+use bywash_units::{Time, TimeSpan, Utility};
 
 pub(crate) use self::lock::LockTimes;
 use self::lock::Locked;
@@ -83,7 +83,7 @@ impl Driver {
 
     /// The time on the engine's clock.
     pub(crate) fn now(&self) -> Time {
-        Time::ZERO + Span::from(self.started.elapsed())
+        Time::ZERO + TimeSpan::from(self.started.elapsed())
     }
 
     /// Hands a request to the engine. `obeyed` says whether the decision is carried out; otherwise
@@ -114,7 +114,7 @@ impl Driver {
     }
 
     /// Returns the reading that the policy wants, and the time that it covers.
-    pub(crate) fn meter(&self) -> Option<(Meter, Span)> {
+    pub(crate) fn meter(&self) -> Option<(Meter, TimeSpan)> {
         self.lock().engine.meter()
     }
 
@@ -242,7 +242,7 @@ impl Driver {
     }
 
     /// Returns how long a request of each class may run under the present load.
-    pub(crate) fn may_run_by_class(&self) -> Vec<Option<Span>> {
+    pub(crate) fn may_run_by_class(&self) -> Vec<Option<TimeSpan>> {
         let requests = self.lock();
         let classes = requests.engine.classes().len();
         (0..classes).map(|class| requests.engine.may_run_of(ClassId(class as u8))).collect()

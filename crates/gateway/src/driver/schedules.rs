@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use bywash_config::Config;
 use bywash_engine::Bounds;
 use bywash_engine::{AnswerKind, Class, ClassId, Decision, End, Engine, Request, SessionKey};
-use bywash_units::{Span, Utility};
+use bywash_units::{TimeSpan, Utility};
 use shuttle::future::block_on;
 use shuttle::thread::{self, JoinHandle};
 
@@ -16,12 +16,12 @@ use crate::process::sync::explore;
 
 /// Returns a driver with one slot, first in first out: the next request does not depend on how long
 /// anything takes.
-fn driver(max_wait: Option<Span>) -> Arc<Driver> {
+fn driver(max_wait: Option<TimeSpan>) -> Arc<Driver> {
     driver_that_grants(max_wait, None)
 }
 
 /// Returns the same driver, but every request can be stopped, within these bounds.
-fn driver_that_grants(max_wait: Option<Span>, stop: Option<Bounds>) -> Arc<Driver> {
+fn driver_that_grants(max_wait: Option<TimeSpan>, stop: Option<Bounds>) -> Arc<Driver> {
     let text = "version = 1\nscheduler.policy = 'always-fifo'\nupstream.server = 'http://127.0.0.1:1'\n\
                 upstream.limit = 1\n";
     let Ok((config, _)) = Config::parse(text, "schedules") else { panic!("a configuration") };
@@ -139,7 +139,7 @@ fn schedules_in_which_a_wait_ends_by_time_as_the_slot_comes() {
     }
     explore("driver, the timer and three requests", || {
         // Any wait that the timer sees is too long.
-        let driver = driver(Some(Span::from_nanos(1)));
+        let driver = driver(Some(TimeSpan::from_nanos(1)));
         let mut threads: Vec<_> = (0..3).map(|_| request(&driver, ends_somehow)).collect();
         let timed = Arc::clone(&driver);
         threads.push(thread::spawn(move || {
@@ -177,7 +177,7 @@ fn is_out_of_time(ticket: Ticket) {
 fn schedules_in_which_one_is_stopped_as_its_answer_begins() {
     explore("driver, the timer stops whoever runs", || {
         // Any service time that the timer sees is too long.
-        let stop = Bounds { min: Span::ZERO, max: Span::from_nanos(1) };
+        let stop = Bounds { min: TimeSpan::ZERO, max: TimeSpan::from_nanos(1) };
         let driver = driver_that_grants(None, Some(stop));
         let lives = [is_stopped_or_served, is_out_of_time, is_stopped_or_served, leaves];
         let mut threads: Vec<_> = lives.map(|life| request(&driver, life)).into();

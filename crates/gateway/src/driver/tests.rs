@@ -22,13 +22,13 @@ pub(crate) fn driver(sessions: u32) -> Arc<Driver> {
 fn known(keys: std::ops::Range<u64>) -> Knowledge {
     let session = |key: u64| Remembered {
         key: SessionKey(key),
-        age: Span::from_millis(1_000_000 - key),
+        age: TimeSpan::from_millis(1_000_000 - key),
         served: ClassSet::NONE.with(ClassId(0)),
     };
     let sessions = keys.map(session).collect();
     Knowledge {
         sessions,
-        pace: MeanService::new(Span::ZERO, 0),
+        pace: MeanService::new(TimeSpan::ZERO, 0),
         counts: Vec::new(),
         signals: (0, Vec::new()),
     }

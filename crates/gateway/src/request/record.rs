@@ -15,7 +15,7 @@ use std::sync::Arc;
 use bywash_config::{ClassConfig, Level, Mode};
 use bywash_engine::{ClassId, Decision, End, Outcome, Reason, Refusal, Standing};
 use bywash_message::Request;
-use bywash_units::{Span, Time, Utility};
+use bywash_units::{Time, TimeSpan, Utility};
 use http::{StatusCode, Version};
 
 use super::Facts;
@@ -143,7 +143,7 @@ impl Record {
     }
 
     /// Returns how long the request had waited at this time.
-    pub(crate) fn waited(&self, at: Time) -> Span {
+    pub(crate) fn waited(&self, at: Time) -> TimeSpan {
         at.since(self.arrived)
     }
 
@@ -479,7 +479,7 @@ impl Drop for Record {
                 verdict: self.verdict,
                 outcome,
                 waited,
-                service: service.unwrap_or(Span::ZERO),
+                service: service.unwrap_or(TimeSpan::ZERO),
                 server: self.server,
                 sent: self.sent,
                 received: self.received,

@@ -37,7 +37,7 @@ use bywash_engine::{
     Class, ClassId, ClassSet, Decision, End, Engine, Event, Options, Reason, Refusal, Request,
     RequestId, RequestTable, SessionKey, Tier, Wakers,
 };
-use bywash_units::{Span, Time, Utility};
+use bywash_units::{Time, TimeSpan, Utility};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -135,7 +135,7 @@ impl AdmissionSettings {
         let scheduler = scheduler.map_err(AdmissionError::Parameters)?.scheduler(&self.classes);
         let options = Options {
             limit: LimitSettings::from(self.limit),
-            max_wait: self.max_wait.map(Span::from),
+            max_wait: self.max_wait.map(TimeSpan::from),
             ..Options::default()
         };
         let engine = Engine::new(self.classes.clone(), scheduler, options);
@@ -229,7 +229,7 @@ impl fmt::Debug for Admission {
 
 impl Driver {
     fn now(&self) -> Time {
-        Time::ZERO + Span::from(self.started.elapsed())
+        Time::ZERO + TimeSpan::from(self.started.elapsed())
     }
 
     fn with<R>(&self, act: impl FnOnce(&mut RequestTable, Time, &mut Wakers) -> R) -> R {
