@@ -6,7 +6,7 @@
 //! reads a clock or opens a socket does not compile.
 //!
 //! [`Engine`] is the state machine. [`Event`] goes in, [`Action`] comes out, each with a
-//! [`Reason`].
+//! [`Reason`]. [`RequestTable`] carries the actions out where each request has a task.
 //!
 //! # Modules
 //!
@@ -26,6 +26,7 @@
 //! - `retry/`: recognises repeated requests and computes `Retry-After` times.
 //! - `catalog/`: the one list of policies and their parameters.
 //! - `engine/`: the state machine.
+//! - `request_table.rs`: the engine, and the task that waits for each of its requests.
 //! - `levels/`: decides how many threads of a pool a request gets. It is a separate state machine,
 //!   for applications.
 #![no_std]
@@ -47,6 +48,7 @@ mod parameters;
 pub mod queue;
 mod reason;
 mod request;
+mod request_table;
 pub mod retry;
 pub mod session;
 pub mod terminate;
@@ -62,5 +64,6 @@ pub use request::{
     AddressKey, AttemptKey, Bounds, Class, ClassId, ClassSet, Request, RequestId, RuleId,
     SessionKey, Signals, Standing, Tier, Upload,
 };
+pub use request_table::{Decision, Refusal, RequestTable, Wakers};
 pub use session::{Cursor, Evictions, Remembered, Slice};
 pub use value::{Counts, Learn, Learned, Learning};

@@ -13,6 +13,7 @@ mod paper_1;
 mod patterns;
 mod reconfigure;
 mod repeatable;
+mod request_table;
 mod restore;
 mod runners;
 mod session_first;

@@ -7,15 +7,17 @@
 use std::ops::{Deref, DerefMut};
 use std::time::{Duration, Instant};
 
+use bywash_engine::RequestTable;
+
 use super::Core;
 use crate::process::sync::MutexGuard;
 
 /// The number of holds of which one is timed.
 const TIMED: u64 = 61;
 
-/// The engine, locked.
+/// The engine and the tasks of its requests, locked.
 pub(super) struct Locked<'a> {
-    core: MutexGuard<'a, Core>,
+    pub(super) core: MutexGuard<'a, Core>,
     /// When this hold began, if it is timed.
     since: Option<Instant>,
 }
@@ -47,16 +49,16 @@ impl<'a> Locked<'a> {
 }
 
 impl Deref for Locked<'_> {
-    type Target = Core;
+    type Target = RequestTable;
 
-    fn deref(&self) -> &Core {
-        &self.core
+    fn deref(&self) -> &RequestTable {
+        &self.core.requests
     }
 }
 
 impl DerefMut for Locked<'_> {
-    fn deref_mut(&mut self) -> &mut Core {
-        &mut self.core
+    fn deref_mut(&mut self) -> &mut RequestTable {
+        &mut self.core.requests
     }
 }
 

@@ -1,19 +1,10 @@
 //! The engine behind one short lock, and the tickets that requests hold.
 //!
-//! States of a request number:
-//! - `Free`: the number may be given to a new request.
-//! - `Waiting`: the engine has it in its queue; `waker` wakes the task that polls the ticket.
-//! - `Granted`: it holds a slot; `waker` wakes the task that waits for the request to be stopped.
-//! - `Shed`: refused. `Stopped`: stopped while it ran. In both states the engine has forgotten the
-//!   number, but the ticket still holds it.
-//!
-//! Only the ticket that holds a number frees it.
-//!
-//! Everything is under one lock, which is held for one engine call (well under a microsecond,
-//! measured by `lab/crates/benches`, `decision`). Two kinds of calls take longer. One call in ten
-//! seconds computes what requests are worth (measured there as well). While a class that can be
-//! stopped fills the queue, one call in a second brings its estimate up to date. The lock is never
-//! held while a task is woken: wakers are taken out and called after it is released. The table of
+//! The [`RequestTable`] is under one lock, which is held for one engine call (well under a
+//! microsecond, measured by `lab/crates/benches`, `decision`). Two kinds of calls take longer. One
+//! call in ten seconds computes what requests are worth (measured there as well). While a class
+//! that can be stopped fills the queue, one call in a second brings its estimate up to date. The
+//! lock is never held while a task is woken: wakers are called after it is released. The table of
 //! sessions is copied in slices, one per hold of the lock (measured by `lab/crates/benches`,
 //! `learned`). The times for which the lock is held and waited for are counted under it
 //! (`lock.rs`).
@@ -34,9 +25,9 @@ use bywash_engine::RuleId;
 use bywash_engine::queue::Scheduler;
 use bywash_engine::throttle::Rule;
 use bywash_engine::{
-    Action, AnswerKind, Class, ClassId, ClassSet, Counts, Cursor, Engine, Event, Evictions,
-    Learning, MeanService, Meter, Options, Reading, Reason, Remembered, Request, RequestId,
-    Service, SessionKey, Slice, Status,
+    AnswerKind, Class, ClassId, ClassSet, Counts, Cursor, Decision, Engine, Event, Evictions,
+    Learning, MeanService, Meter, Options, Reading, Remembered, Request, RequestTable, Service,
+    SessionKey, Slice, Status, Wakers,
 };
 use bywash_units::{Time, TimeSpan, Utility};
 
@@ -56,28 +47,8 @@ pub(crate) struct Driver {
 }
 
 struct Core {
-    engine: Engine,
-    states: Vec<RequestState>,
-    free: Vec<u32>,
-    /// A buffer, reused from call to call.
-    actions: Vec<Action>,
+    requests: RequestTable,
     times: LockTimes,
-}
-
-enum RequestState {
-    Free,
-    Waiting(Option<Waker>),
-    Granted { reason: Reason, at: Time, waker: Option<Waker> },
-    Shed(Refusal),
-    Stopped(Refusal),
-}
-
-/// The engine's answer to a request that does not get a slot, or does not keep it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Refusal {
-    pub(crate) reason: Reason,
-    pub(crate) retry_after: TimeSpan,
-    pub(crate) at: Time,
 }
 
 /// The knowledge that an engine has learned.
@@ -89,19 +60,6 @@ pub(crate) struct Knowledge {
     /// A number that identifies the kinds of signals, and for each combination of signals its
     /// counts and published value.
     pub(crate) signals: (u64, Vec<[f64; 3]>),
-}
-
-/// The engine's decision about a request so far.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Decision {
-    Waits,
-    Granted {
-        reason: Reason,
-        at: Time,
-    },
-    Refused(Refusal),
-    /// The request ran, and was stopped.
-    Stopped(Refusal),
 }
 
 /// The progress of a session by an answer.
@@ -117,18 +75,9 @@ pub(crate) struct Progress {
     pub(crate) in_time: bool,
 }
 
-/// Wakers of the tasks to wake, called after the lock has been released.
-type Wakers = Vec<Waker>;
-
 impl Driver {
     pub(crate) fn new(engine: Engine) -> Self {
-        let core = Core {
-            engine,
-            states: Vec::new(),
-            free: Vec::new(),
-            actions: Vec::new(),
-            times: LockTimes::default(),
-        };
+        let core = Core { requests: RequestTable::new(engine), times: LockTimes::default() };
         Self { started: Instant::now(), core: Mutex::new(core) }
     }
 
@@ -140,11 +89,10 @@ impl Driver {
     /// Hands a request to the engine. `obeyed` says whether the decision is carried out; otherwise
     /// the request is only observed.
     pub(crate) fn arrive(self: &Arc<Self>, request: Request, obeyed: bool) -> Ticket {
-        let (id, standing, at_once) = self.with(|core, now, wakers| {
-            let id = core.take_number();
-            core.apply(now, Event::Arrived { id, request }, wakers);
-            let at_once = matches!(core.decision(id), Decision::Granted { .. });
-            (id, core.engine.standing_of(id), at_once)
+        let (id, standing, at_once) = self.with(|requests, now, wakers| {
+            let id = requests.arrive(now, request, wakers);
+            let at_once = matches!(requests.decision(id), Decision::Granted { .. });
+            (id, requests.engine.standing_of(id), at_once)
         });
         let driver = Arc::clone(self);
         let Request { class, session, address, signals, proven, .. } = request;
@@ -162,7 +110,7 @@ impl Driver {
 
     /// Hands the engine a measurement of the machine.
     pub(crate) fn read(&self, reading: Reading) {
-        self.with(|core, now, wakers| core.apply(now, Event::Read(reading), wakers));
+        self.with(|requests, now, wakers| requests.apply(now, Event::Read(reading), wakers));
     }
 
     /// Returns the reading that the policy wants, and the time that it covers.
@@ -177,19 +125,14 @@ impl Driver {
 
     /// Lets the engine do the work that is due. Returns the time of the next call.
     pub(crate) fn on_timer(&self) -> Option<Time> {
-        self.with(|core, now, wakers| {
-            let mut actions = std::mem::take(&mut core.actions);
-            core.engine.on_timer(now, &mut actions);
-            core.carry_out(now, actions, wakers);
-            core.engine.next_timer()
-        })
+        self.with(RequestTable::on_timer)
     }
 
     /// Sets whether requests may be stopped while they run. `beside` runs under the same hold of
     /// the lock.
     pub(crate) fn may_stop(&self, may: bool, beside: impl FnOnce()) {
-        let mut core = self.lock();
-        core.engine.may_stop(may);
+        let mut requests = self.lock();
+        requests.engine.may_stop(may);
         beside();
     }
 
@@ -201,20 +144,18 @@ impl Driver {
         scheduler: impl FnOnce(&[Class]) -> Option<Box<dyn Scheduler>>,
         options: Options,
     ) {
-        self.with(|core, now, wakers| {
-            let scheduler = scheduler(core.engine.classes());
-            let mut actions = std::mem::take(&mut core.actions);
-            core.engine.reconfigure(now, classes, scheduler, options, &mut actions);
-            core.carry_out(now, actions, wakers);
+        self.with(|requests, now, wakers| {
+            requests.carry_out(now, wakers, |engine, actions| {
+                let scheduler = scheduler(engine.classes());
+                engine.reconfigure(now, classes, scheduler, options, actions);
+            });
         });
     }
 
     /// Puts these rules in force, and no others.
     pub(crate) fn throttle(&self, rules: &[(RuleId, Rule)]) {
-        self.with(|core, now, wakers| {
-            let mut actions = std::mem::take(&mut core.actions);
-            core.engine.throttle(now, rules, &mut actions);
-            core.carry_out(now, actions, wakers);
+        self.with(|requests, now, wakers| {
+            requests.carry_out(now, wakers, |engine, actions| engine.throttle(now, rules, actions));
         });
     }
 
@@ -232,8 +173,8 @@ impl Driver {
     /// classes.
     pub(crate) fn learned(&self) -> Knowledge {
         let sessions = self.sessions();
-        let core = self.lock();
-        let engine = &core.engine;
+        let requests = self.lock();
+        let engine = &requests.engine;
         let learning = engine.learning();
         let counts = (0..engine.classes().len()).map(|class| learning.counts(ClassId(class as u8)));
         let (counts, signals) = (counts.collect(), learning.signal_counts());
@@ -261,23 +202,23 @@ impl Driver {
     /// Returns what the engine has learned about the worth of requests, and the classes that it is
     /// about. It is a copy, for computations outside the lock.
     pub(crate) fn learning(&self) -> (Learning, Vec<Class>) {
-        let core = self.lock();
-        (core.engine.learning().clone(), core.engine.classes().to_vec())
+        let requests = self.lock();
+        (requests.engine.learning().clone(), requests.engine.classes().to_vec())
     }
 
     /// Restores what an earlier process had learned; `counts` are by class. Returns how many
     /// sessions are remembered now.
     pub(crate) fn restore(&self, known: Knowledge) -> usize {
         let Knowledge { sessions, pace, counts, signals } = known;
-        let mut core = self.lock();
+        let mut requests = self.lock();
         let now = self.now();
-        core.engine.restore_mean_service(pace);
+        requests.engine.restore_mean_service(pace);
         for (class, (counts, published)) in counts.iter().enumerate() {
-            core.engine.restore_counts(ClassId(class as u8), counts, *published);
+            requests.engine.restore_counts(ClassId(class as u8), counts, *published);
         }
-        core.engine.restore_signals(signals.0, &signals.1);
+        requests.engine.restore_signals(signals.0, &signals.1);
         let sessions = sessions.into_iter();
-        sessions.filter(|session| core.engine.restore_session(now, *session)).count()
+        sessions.filter(|session| requests.engine.restore_session(now, *session)).count()
     }
 
     /// Returns whether an answer advances a session, or begins one.
@@ -292,8 +233,8 @@ impl Driver {
 
     /// Returns how many sessions are proven, and how many were evicted.
     pub(crate) fn session_counts(&self) -> (u32, Evictions) {
-        let core = self.lock();
-        (core.engine.proven_sessions(), core.engine.evictions())
+        let requests = self.lock();
+        (requests.engine.proven_sessions(), requests.engine.evictions())
     }
 
     pub(crate) fn status(&self) -> Status {
@@ -302,21 +243,21 @@ impl Driver {
 
     /// Returns how long a request of each class may run under the present load.
     pub(crate) fn may_run_by_class(&self) -> Vec<Option<TimeSpan>> {
-        let core = self.lock();
-        let classes = core.engine.classes().len();
-        (0..classes).map(|class| core.engine.may_run_of(ClassId(class as u8))).collect()
+        let requests = self.lock();
+        let classes = requests.engine.classes().len();
+        (0..classes).map(|class| requests.engine.may_run_of(ClassId(class as u8))).collect()
     }
 
     /// Returns how many requests of each class wait.
     pub(crate) fn waiting_by_class(&self) -> Vec<u32> {
-        let core = self.lock();
-        let classes = core.engine.classes().len();
-        (0..classes).map(|class| core.engine.waiting_of(ClassId(class as u8))).collect()
+        let requests = self.lock();
+        let classes = requests.engine.classes().len();
+        (0..classes).map(|class| requests.engine.waiting_of(ClassId(class as u8))).collect()
     }
 
     /// Returns the times for which the lock was held and waited for.
     pub(crate) fn lock_times(&self) -> LockTimes {
-        self.lock().times.clone()
+        self.lock().core.times.clone()
     }
 
     fn lock(&self) -> Locked<'_> {
@@ -335,12 +276,9 @@ impl Driver {
         Locked::new(core)
     }
 
-    fn with<R>(&self, act: impl FnOnce(&mut Core, Time, &mut Wakers) -> R) -> R {
+    fn with<R>(&self, act: impl FnOnce(&mut RequestTable, Time, &mut Wakers) -> R) -> R {
         let mut wakers = Wakers::new();
-        let result = {
-            let mut core = self.lock();
-            act(&mut core, self.now(), &mut wakers)
-        };
+        let result = act(&mut self.lock(), self.now(), &mut wakers);
         wakers.into_iter().for_each(Waker::wake);
         result
     }
@@ -351,66 +289,6 @@ impl Driver {
 fn has_panicked() -> ! {
     bywash_terminal::stderr::say("the engine has panicked; this is a fault in bywash. Aborting.");
     std::process::abort()
-}
-
-impl Core {
-    fn take_number(&mut self) -> RequestId {
-        let number = self.free.pop().unwrap_or_else(|| {
-            self.states.push(RequestState::Free);
-            self.states.len() as u32 - 1
-        });
-        self.states[number as usize] = RequestState::Waiting(None);
-        RequestId(number)
-    }
-
-    fn apply(&mut self, now: Time, event: Event, wakers: &mut Wakers) {
-        let mut actions = std::mem::take(&mut self.actions);
-        self.engine.on_event(now, event, &mut actions);
-        self.carry_out(now, actions, wakers);
-    }
-
-    fn carry_out(&mut self, at: Time, mut actions: Vec<Action>, wakers: &mut Wakers) {
-        for action in actions.drain(..) {
-            let (id, state) = match action {
-                Action::Dispatch { id, reason } => {
-                    (id, RequestState::Granted { reason, at, waker: None })
-                }
-                Action::Shed { id, reason, retry_after } => {
-                    (id, RequestState::Shed(Refusal { reason, retry_after, at }))
-                }
-                Action::Terminate { id, reason, retry_after } => {
-                    (id, RequestState::Stopped(Refusal { reason, retry_after, at }))
-                }
-                // Only sent for a ticket that was dropped, whose request is gone.
-                Action::Cancel { .. } => continue,
-            };
-            let before = std::mem::replace(&mut self.states[id.0 as usize], state);
-            if let RequestState::Waiting(waker) | RequestState::Granted { waker, .. } = before {
-                wakers.extend(waker);
-            }
-        }
-        self.actions = actions;
-    }
-
-    fn decision(&self, id: RequestId) -> Decision {
-        match &self.states[id.0 as usize] {
-            RequestState::Waiting(_) | RequestState::Free => Decision::Waits,
-            RequestState::Granted { reason, at, .. } => {
-                Decision::Granted { reason: *reason, at: *at }
-            }
-            RequestState::Shed(refusal) => Decision::Refused(*refusal),
-            RequestState::Stopped(refusal) => Decision::Stopped(*refusal),
-        }
-    }
-
-    /// Ends a request in the way that the event says.
-    fn leave(&mut self, now: Time, id: RequestId, how: Event, wakers: &mut Wakers) {
-        let state = std::mem::replace(&mut self.states[id.0 as usize], RequestState::Free);
-        if matches!(state, RequestState::Waiting(_) | RequestState::Granted { .. }) {
-            self.apply(now, how, wakers);
-        }
-        self.free.push(id.0);
-    }
 }
 
 #[cfg(all(test, shuttle))]

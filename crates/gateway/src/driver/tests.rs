@@ -42,7 +42,7 @@ fn every_session_is_copied_the_oldest_first_while_others_change_the_table() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for key in (0..20_000).rev().cycle() {
-                driver.with(|core, now, wakers| {
+                driver.with(|requests, now, wakers| {
                     let served = Event::Served {
                         session: SessionKey(key),
                         service: Service {
@@ -54,7 +54,7 @@ fn every_session_is_copied_the_oldest_first_while_others_change_the_table() {
                         revenue: Utility::default(),
                         in_time: true,
                     };
-                    core.apply(now, served, wakers);
+                    requests.apply(now, served, wakers);
                 });
                 if over.load(Ordering::Relaxed) {
                     return;

@@ -1,13 +1,14 @@
 //! A request's place with the engine.
 
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use bywash_engine::{
-    AddressKey, ClassId, End, Event, RequestId, Service, SessionKey, Signals, Standing,
+    AddressKey, ClassId, Decision, End, Event, Refusal, RequestId, Service, SessionKey, Signals,
+    Standing,
 };
 
-use super::{Decision, Driver, Progress, Refusal, RequestState};
+use super::{Driver, Progress};
 
 /// A request's place with the engine: in the queue, or on a slot. Only dropping it gives the place
 /// back.
@@ -54,35 +55,28 @@ impl Ticket {
 
     /// Ready when the request has a slot or is refused.
     pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<Decision> {
-        let mut core = self.driver.lock();
-        match core.decision(self.id) {
-            Decision::Waits => {}
-            decided => return Poll::Ready(decided),
-        }
-        if let RequestState::Waiting(waker) = &mut core.states[self.id.0 as usize] {
-            remember(waker, cx);
-        }
-        Poll::Pending
+        self.driver.lock().poll(self.id, cx, |decision| match decision {
+            Decision::Waits => None,
+            decided => Some(decided),
+        })
     }
 
     /// Ends the wait because the client's own deadline has passed. If the request has a slot
     /// already, it keeps it.
     pub(crate) fn out_of_time(&self) {
-        self.driver.with(|core, now, wakers| {
-            if matches!(core.states[self.id.0 as usize], RequestState::Waiting(_)) {
-                core.apply(now, Event::OutOfTime { id: self.id }, wakers);
+        self.driver.with(|requests, now, wakers| {
+            if matches!(requests.decision(self.id), Decision::Waits) {
+                requests.apply(now, Event::OutOfTime { id: self.id }, wakers);
             }
         });
     }
 
     /// Ready when the running request is stopped.
     pub(crate) fn poll_stopped(&self, cx: &mut Context<'_>) -> Poll<Refusal> {
-        match &mut self.driver.lock().states[self.id.0 as usize] {
-            RequestState::Stopped(refusal) => return Poll::Ready(*refusal),
-            RequestState::Granted { waker, .. } => remember(waker, cx),
-            RequestState::Free | RequestState::Waiting(_) | RequestState::Shed(_) => {}
-        }
-        Poll::Pending
+        self.driver.lock().poll(self.id, cx, |decision| match decision {
+            Decision::Stopped(refusal) => Some(refusal),
+            Decision::Waits | Decision::Granted { .. } | Decision::Refused(_) => None,
+        })
     }
 
     /// Tells the engine that the request waits for its client, which moves `rate` bytes a second,
@@ -128,9 +122,9 @@ impl Ticket {
     /// Tells the engine about a request that holds a slot. For any other request the event has no
     /// meaning.
     fn while_granted(&self, event: Event) {
-        self.driver.with(|core, now, wakers| {
-            if matches!(core.states[self.id.0 as usize], RequestState::Granted { .. }) {
-                core.apply(now, event, wakers);
+        self.driver.with(|requests, now, wakers| {
+            if matches!(requests.decision(self.id), Decision::Granted { .. }) {
+                requests.apply(now, event, wakers);
             }
         });
     }
@@ -141,37 +135,27 @@ impl Ticket {
         let Claimed { class, session: claimed, address, signals, had_begun } = self.claimed;
         let how = self.ended(end);
         self.done = true;
-        self.driver.with(|core, now, wakers| {
+        self.driver.with(|requests, now, wakers| {
             if let Some(Progress { session, answer, revenue, succeeded, in_time }) = progress {
                 if let Some(from) = claimed.filter(|from| *from != session) {
-                    core.apply(now, Event::Renamed { from, to: session }, wakers);
+                    requests.apply(now, Event::Renamed { from, to: session }, wakers);
                 }
                 let service = Service { class, address, answer, had_begun, succeeded };
                 let served = Event::Served { session, service, signals, revenue, in_time };
-                core.apply(now, served, wakers);
+                requests.apply(now, served, wakers);
             }
-            core.leave(now, self.id, how, wakers);
+            requests.release(now, self.id, how, wakers);
         });
     }
 
     /// Ends a request that the upstream has failed in this way.
-    pub(crate) fn failed(mut self, end: End) {
-        let how = self.ended(end);
-        self.done = true;
-        self.driver.with(|core, now, wakers| core.leave(now, self.id, how, wakers));
+    pub(crate) fn failed(self, end: End) {
+        self.answered(None, end);
     }
 
     const fn ended(&self, end: End) -> Event {
         let id = self.id;
         if self.measured { Event::Finished { id, end } } else { Event::Withdrawn { id } }
-    }
-}
-
-/// Stores the waker of the polling task.
-fn remember(waker: &mut Option<Waker>, cx: &Context<'_>) {
-    match waker {
-        Some(waker) => waker.clone_from(cx.waker()),
-        None => *waker = Some(cx.waker().clone()),
     }
 }
 
@@ -186,7 +170,7 @@ impl Drop for Ticket {
                 None => Event::ClientGone { id },
             };
             let how = if self.measured { gone } else { Event::Withdrawn { id } };
-            self.driver.with(|core, now, wakers| core.leave(now, id, how, wakers));
+            self.driver.with(|requests, now, wakers| requests.release(now, id, how, wakers));
         }
     }
 }

@@ -30,7 +30,7 @@ use std::sync::Arc;
 use std::task::Context;
 
 use bywash_config::Departures;
-use bywash_engine::{Reason, Standing};
+use bywash_engine::{Reason, Refusal, Standing};
 use bywash_message::{Fields, Framing, Name, ParseError, Request};
 use http::StatusCode;
 
@@ -45,7 +45,6 @@ use refuse::RefusalFormat;
 use wait::{Ended, NoBody, Waited};
 
 use crate::context::Worker;
-use crate::driver::Refusal;
 use crate::identity::levels::Levels;
 use crate::io::body::{Body, BodyError};
 use crate::io::upload::Upload;

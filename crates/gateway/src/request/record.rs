@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use bywash_config::{ClassConfig, Level, Mode};
-use bywash_engine::{ClassId, End, Outcome, Reason, Standing};
+use bywash_engine::{ClassId, Decision, End, Outcome, Reason, Refusal, Standing};
 use bywash_message::Request;
 use bywash_units::{Time, TimeSpan, Utility};
 use http::{StatusCode, Version};
@@ -21,7 +21,7 @@ use http::{StatusCode, Version};
 use super::Facts;
 use super::answer_kind::gets_on;
 use crate::context::Worker;
-use crate::driver::{Decision, Progress, Refusal, Ticket};
+use crate::driver::{Progress, Ticket};
 use crate::identity::session_cookie::Brought;
 use crate::settings::Settings;
 use crate::shared::{CountedPermit, Shared};

@@ -14,12 +14,12 @@ use std::hash::{BuildHasher, RandomState};
 
 use bytes::Bytes;
 use bywash_config::Details;
-use bywash_engine::{Outcome, Reason};
+use bywash_engine::{Outcome, Reason, Refusal};
 use bywash_message::{Fields, Name, ParseError};
 use http::StatusCode;
 
 use super::Peer;
-use crate::driver::{Refusal, Ticket};
+use crate::driver::Ticket;
 use crate::io::body::BodyError;
 use crate::process::local_fault::LocalFault;
 use crate::request::record::Record;

@@ -16,11 +16,11 @@ use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use bywash_engine::Reason;
+use bywash_engine::{Decision, Reason, Refusal};
 use bywash_units::Time;
 
 use super::{ClientDeadline, Upload};
-use crate::driver::{Decision, Driver, Refusal, Ticket};
+use crate::driver::{Driver, Ticket};
 use crate::io::body::BodyError;
 
 /// The interval at which a request without a complete body asks whether a slot is free.

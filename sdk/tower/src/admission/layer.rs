@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use bywash_engine::{ClassId, End};
+use bywash_engine::{ClassId, End, RequestTable};
 use http::{Method, Request, Response, Uri};
 use tokio::time::sleep;
 use tower_layer::Layer;
@@ -117,7 +117,7 @@ impl Ticket {
             biased;
             decided = &mut decided => decided,
             () = sleep(max_wait) => {
-                self.on_timer();
+                self.driver.with(RequestTable::on_timer);
                 decided.await
             }
         }

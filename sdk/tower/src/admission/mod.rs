@@ -13,17 +13,10 @@
 //! there. A request of a [`Tier::Browsing`] class has the standing of a new session's request.
 //! Utilities count where a scheduler uses them (`always-fifo`). Nothing is learned.
 //!
-//! **States** of a seat (there is one for each request number):
-//!
-//! - `Free`.
-//! - `Waiting`: the request is in the engine's queue. The waker belongs to the task that polls its
-//!   ticket.
-//! - `Granted`: the request holds a slot.
-//! - `Refused`: the engine has forgotten the request, but its ticket still exists.
-//!
-//! Only a seat's ticket frees it, when the ticket is dropped. So a slot or a place in the queue is
-//! given back when a client leaves, when a handler panics and when a handler is done. One lock
-//! protects all of it. It is held for one call of the engine, and never while a task is woken.
+//! **Tickets.** A request's ticket frees its entry of the [`RequestTable`] when it is dropped. So a
+//! slot or a place in the queue is given back when a client leaves, when a handler panics and when
+//! a handler is done. One lock protects the table. It is held for one call of the engine, and never
+//! while a task is woken.
 //!
 //! **Time.** With `max_wait`, each waiting request has its own tokio timer. Each of them calls the
 //! engine's timer, which any of them may do.
@@ -36,13 +29,14 @@ mod layer;
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bywash_engine::catalog::{LimitSettings, ParameterError, find};
 use bywash_engine::{
-    Action, Class, ClassId, ClassSet, End, Engine, Event, Options, Reason, Request, RequestId,
-    SessionKey, Tier,
+    Class, ClassId, ClassSet, Decision, End, Engine, Event, Options, Reason, Refusal, Request,
+    RequestId, RequestTable, SessionKey, Tier, Wakers,
 };
 use bywash_units::{Time, TimeSpan, Utility};
 use parking_lot::Mutex;
@@ -157,23 +151,9 @@ pub struct Admission(Arc<Driver>);
 struct Driver {
     started: Instant,
     max_wait: Option<Duration>,
-    core: Mutex<Core>,
-}
-
-struct Core {
-    engine: Engine,
-    seats: Vec<Seat>,
-    free: Vec<u32>,
-    refused: u64,
+    requests: Mutex<RequestTable>,
     /// The number of transactions so far. It gives each transaction a session of its own.
-    sessions: u64,
-}
-
-enum Seat {
-    Free,
-    Waiting(Option<Waker>),
-    Granted,
-    Refused(Reason, TimeSpan),
+    sessions: AtomicU64,
 }
 
 /// Counts of an [`Admission`].
@@ -202,32 +182,26 @@ pub struct Refused {
 impl Admission {
     /// Checks the settings and creates the admission. The clock is tokio's, which tests can pause.
     pub fn new(settings: &AdmissionSettings) -> Result<Self, AdmissionError> {
-        let core = Core {
-            engine: settings.engine()?,
-            seats: Vec::new(),
-            free: Vec::new(),
-            refused: 0,
-            sessions: 0,
-        };
+        let requests = Mutex::new(RequestTable::new(settings.engine()?));
         let (started, max_wait) = (Instant::now(), settings.max_wait);
-        Ok(Self(Arc::new(Driver { started, max_wait, core: Mutex::new(core) })))
+        Ok(Self(Arc::new(Driver { started, max_wait, requests, sessions: AtomicU64::new(0) })))
     }
 
     /// Returns the present counts.
     pub fn stats(&self) -> AdmissionStats {
-        let core = self.0.core.lock();
-        let status = core.engine.status(self.0.now());
+        let requests = self.0.requests.lock();
+        let status = requests.engine.status(self.0.now());
         AdmissionStats {
             limit: status.limit,
             running: status.running,
             waiting: status.waiting,
-            refused: core.refused,
+            refused: requests.refused,
         }
     }
 
     fn class(&self, name: &str) -> Result<ClassId, AdmissionError> {
-        let core = self.0.core.lock();
-        let place = core.engine.classes().iter().position(|class| class.name == name);
+        let requests = self.0.requests.lock();
+        let place = requests.engine.classes().iter().position(|class| class.name == name);
         // The cast cannot truncate: there are at most 64 classes.
         let unknown = || AdmissionError::Unknown(name.to_owned());
         place.map(|place| ClassId(place as u8)).ok_or_else(unknown)
@@ -235,16 +209,14 @@ impl Admission {
 
     /// Registers a request that has arrived.
     fn arrive(&self, class: ClassId) -> Ticket {
-        let id = self.0.with(|core, now, wakers| {
-            let id = core.take_seat();
+        let id = self.0.with(|requests, now, wakers| {
             let mut request = Request::of(class);
-            if core.engine.classes()[class.index()].tier == Tier::Transaction {
-                core.sessions += 1;
-                request.session = Some(SessionKey(core.sessions));
+            if requests.engine.classes()[class.index()].tier == Tier::Transaction {
+                let session = self.0.sessions.fetch_add(1, Ordering::Relaxed) + 1;
+                request.session = Some(SessionKey(session));
                 request.proven = ClassSet::NONE.with(class);
             }
-            core.tell(now, Event::Arrived { id, request }, wakers);
-            id
+            requests.arrive(now, request, wakers)
         });
         Ticket { driver: self.0.clone(), id, end: None }
     }
@@ -256,54 +228,16 @@ impl fmt::Debug for Admission {
     }
 }
 
-/// Wakers to call once the lock has been released.
-type Wakers = Vec<Waker>;
-
 impl Driver {
     fn now(&self) -> Time {
         Time::ZERO + TimeSpan::from(self.started.elapsed())
     }
 
-    fn with<R>(&self, act: impl FnOnce(&mut Core, Time, &mut Wakers) -> R) -> R {
+    fn with<R>(&self, act: impl FnOnce(&mut RequestTable, Time, &mut Wakers) -> R) -> R {
         let mut wakers = Wakers::new();
-        let result = act(&mut self.core.lock(), self.now(), &mut wakers);
+        let result = act(&mut self.requests.lock(), self.now(), &mut wakers);
         wakers.into_iter().for_each(Waker::wake);
         result
-    }
-}
-
-impl Core {
-    fn take_seat(&mut self) -> RequestId {
-        let number = self.free.pop().unwrap_or_else(|| {
-            self.seats.push(Seat::Free);
-            self.seats.len() as u32 - 1
-        });
-        self.seats[number as usize] = Seat::Waiting(None);
-        RequestId(number)
-    }
-
-    fn tell(&mut self, now: Time, event: Event, wakers: &mut Wakers) {
-        let mut actions = Vec::new();
-        self.engine.on_event(now, event, &mut actions);
-        self.carry_out(actions, wakers);
-    }
-
-    fn carry_out(&mut self, actions: Vec<Action>, wakers: &mut Wakers) {
-        for action in actions {
-            let (id, seat) = match action {
-                Action::Dispatch { id, reason: _ } => (id, Seat::Granted),
-                Action::Shed { id, reason, retry_after } => {
-                    self.refused += 1;
-                    (id, Seat::Refused(reason, retry_after))
-                }
-                // No class can be terminated, and `Cancel` only answers a ticket that was dropped.
-                Action::Terminate { .. } | Action::Cancel { .. } => continue,
-            };
-            let before = std::mem::replace(&mut self.seats[id.0 as usize], seat);
-            if let Seat::Waiting(waker) = before {
-                wakers.extend(waker);
-            }
-        }
     }
 }
 
@@ -319,25 +253,14 @@ struct Ticket {
 impl Ticket {
     /// Is ready once the request has a slot or is refused.
     fn poll(&self, cx: &Context<'_>) -> Poll<Result<(), Refused>> {
-        match &mut self.driver.core.lock().seats[self.id.0 as usize] {
-            Seat::Waiting(waker) => {
-                *waker = Some(cx.waker().clone());
-                Poll::Pending
+        self.driver.requests.lock().poll(self.id, cx, |decision| match decision {
+            Decision::Waits => None,
+            Decision::Refused(Refusal { reason, retry_after, .. }) => {
+                Some(Err(Refused { reason, retry_after: retry_after.to_std() }))
             }
-            Seat::Refused(reason, retry_after) => {
-                Poll::Ready(Err(Refused { reason: *reason, retry_after: retry_after.to_std() }))
-            }
-            Seat::Granted | Seat::Free => Poll::Ready(Ok(())),
-        }
-    }
-
-    /// Calls the engine's timer, since the request may have waited for `max_wait`.
-    fn on_timer(&self) {
-        self.driver.with(|core, now, wakers| {
-            let mut actions = Vec::new();
-            core.engine.on_timer(now, &mut actions);
-            core.carry_out(actions, wakers);
-        });
+            // No class can be stopped.
+            Decision::Granted { .. } | Decision::Stopped(_) => Some(Ok(())),
+        })
     }
 
     fn ended(mut self, end: End) {
@@ -350,12 +273,6 @@ impl Drop for Ticket {
         let id = self.id;
         let end = self.end.or_else(|| std::thread::panicking().then_some(End::Failed));
         let how = end.map_or(Event::ClientGone { id }, |end| Event::Finished { id, end });
-        self.driver.with(|core, now, wakers| {
-            let seat = std::mem::replace(&mut core.seats[id.0 as usize], Seat::Free);
-            if matches!(seat, Seat::Waiting(_) | Seat::Granted) {
-                core.tell(now, how, wakers);
-            }
-            core.free.push(id.0);
-        });
+        self.driver.with(|requests, now, wakers| requests.release(now, id, how, wakers));
     }
 }

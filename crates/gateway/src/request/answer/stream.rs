@@ -3,11 +3,10 @@
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use bywash_engine::{End, SessionKey};
+use bywash_engine::{End, Refusal, SessionKey};
 use http::StatusCode;
 
 use super::{Streaming, gives_back};
-use crate::driver::Refusal;
 use crate::elephants::Paced;
 use crate::io::body::{BodyError, Piece};
 use crate::request::ClientRate;

@@ -1,0 +1,156 @@
+//! The engine, and the task that waits for each of its requests.
+//!
+//! Drivers in real time share this table. They add a clock, a lock, and a ticket for each request.
+//! Only the ticket that holds a number frees it.
+
+use alloc::vec::Vec;
+use core::mem;
+use core::task::{Context, Poll, Waker};
+
+use bywash_units::{Time, TimeSpan};
+
+use crate::action::Action;
+use crate::engine::Engine;
+use crate::event::Event;
+use crate::reason::Reason;
+use crate::request::{Request, RequestId};
+
+/// Wakers of the tasks to wake. The driver calls them after it has released its lock, because a
+/// woken task may take it.
+pub type Wakers = Vec<Waker>;
+
+/// The engine, and the task that waits for each of its requests.
+pub struct RequestTable {
+    /// The engine, for calls that append no actions. Only the table makes the other calls.
+    pub engine: Engine,
+    /// The number of requests refused since the start.
+    pub refused: u64,
+    entries: Vec<Entry>,
+    free: Vec<u32>,
+    /// A buffer, reused from call to call.
+    actions: Vec<Action>,
+}
+
+struct Entry {
+    /// `Waits` also if the number is free.
+    decision: Decision,
+    /// The task that waits for the next decision: for a slot, or for the request to be stopped.
+    waker: Option<Waker>,
+}
+
+const FREE: Entry = Entry { decision: Decision::Waits, waker: None };
+
+/// The engine's decision about a request so far.
+#[derive(Clone, Copy, Debug)]
+pub enum Decision {
+    /// The engine has the request in its queue.
+    Waits,
+    /// The request holds a slot.
+    Granted {
+        /// Why it runs.
+        reason: Reason,
+        /// The time at which it got the slot.
+        at: Time,
+    },
+    /// The engine has refused the request and forgotten its number, which the ticket still holds.
+    Refused(Refusal),
+    /// The request ran, and was stopped. The ticket still holds its number here too.
+    Stopped(Refusal),
+}
+
+/// The engine's answer to a request that does not get a slot, or does not keep it.
+#[derive(Clone, Copy, Debug)]
+pub struct Refusal {
+    /// Why it was refused or stopped.
+    pub reason: Reason,
+    /// The time after which the client may retry.
+    pub retry_after: TimeSpan,
+    /// The time of the decision.
+    pub at: Time,
+}
+
+impl RequestTable {
+    /// Creates a table without requests.
+    pub fn new(engine: Engine) -> Self {
+        Self { engine, refused: 0, entries: Vec::new(), free: Vec::new(), actions: Vec::new() }
+    }
+
+    /// Gives a new request a number, and hands it to the engine.
+    pub fn arrive(&mut self, now: Time, request: Request, wakers: &mut Wakers) -> RequestId {
+        let id = RequestId(self.free.pop().unwrap_or_else(|| {
+            self.entries.push(FREE);
+            self.entries.len() as u32 - 1
+        }));
+        self.apply(now, Event::Arrived { id, request }, wakers);
+        id
+    }
+
+    /// Hands an event to the engine.
+    pub fn apply(&mut self, now: Time, event: Event, wakers: &mut Wakers) {
+        self.carry_out(now, wakers, |engine, actions| engine.on_event(now, event, actions));
+    }
+
+    /// Lets the engine do the work that is due. Returns the time of the next call.
+    pub fn on_timer(&mut self, now: Time, wakers: &mut Wakers) -> Option<Time> {
+        self.carry_out(now, wakers, |engine, actions| engine.on_timer(now, actions));
+        self.engine.next_timer()
+    }
+
+    /// Calls the engine, and carries out the actions that it appends.
+    pub fn carry_out(
+        &mut self,
+        now: Time,
+        wakers: &mut Wakers,
+        call: impl FnOnce(&mut Engine, &mut Vec<Action>),
+    ) {
+        call(&mut self.engine, &mut self.actions);
+        for action in self.actions.drain(..) {
+            let (id, decision) = match action {
+                Action::Dispatch { id, reason } => (id, Decision::Granted { reason, at: now }),
+                Action::Shed { id, reason, retry_after } => {
+                    self.refused += 1;
+                    (id, Decision::Refused(Refusal { reason, retry_after, at: now }))
+                }
+                Action::Terminate { id, reason, retry_after } => {
+                    (id, Decision::Stopped(Refusal { reason, retry_after, at: now }))
+                }
+                // Only sent for a ticket that was dropped, whose request is gone.
+                Action::Cancel { .. } => continue,
+            };
+            let entry = &mut self.entries[id.0 as usize];
+            entry.decision = decision;
+            wakers.extend(entry.waker.take());
+        }
+    }
+
+    /// Returns the decision about a request so far.
+    pub fn decision(&self, id: RequestId) -> Decision {
+        self.entries[id.0 as usize].decision
+    }
+
+    /// Returns what `awaited` finds in the decision about a request. If it finds nothing, the next
+    /// decision wakes the task.
+    pub fn poll<T>(
+        &mut self,
+        id: RequestId,
+        cx: &Context<'_>,
+        awaited: impl FnOnce(Decision) -> Option<T>,
+    ) -> Poll<T> {
+        let entry = &mut self.entries[id.0 as usize];
+        if let Some(found) = awaited(entry.decision) {
+            return Poll::Ready(found);
+        }
+        entry.waker.get_or_insert_with(|| cx.waker().clone()).clone_from(cx.waker());
+        Poll::Pending
+    }
+
+    /// Frees the number of a request. If the request waits or holds a slot, it ends in the way that
+    /// the event says.
+    pub fn release(&mut self, now: Time, id: RequestId, how: Event, wakers: &mut Wakers) {
+        let entry = mem::replace(&mut self.entries[id.0 as usize], FREE);
+        if matches!(entry.decision, Decision::Waits | Decision::Granted { .. }) {
+            self.apply(now, how, wakers);
+        }
+        self.free.push(id.0);
+    }
+}
