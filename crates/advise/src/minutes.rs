@@ -245,7 +245,7 @@ mod tests {
             let mut minutes = Minutes::default();
             for second in from..to {
                 (0..2).for_each(|_| {
-                    minutes.page(at(second), TimeSpan::ZERO, Some(TimeSpan::from_secs(1)))
+                    minutes.page(at(second), TimeSpan::ZERO, Some(TimeSpan::from_secs(1)));
                 });
             }
             let (most, fullest) = minutes.peaks((at(from), at(to)), true).unwrap();

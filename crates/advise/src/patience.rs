@@ -124,9 +124,9 @@ mod tests {
             let answered = second > 30;
             let for_ = TimeSpan::from_secs(30);
             if answered {
-                patience.stayed(for_)
+                patience.stayed(for_);
             } else {
-                patience.left(TimeSpan::from_secs(second))
+                patience.left(TimeSpan::from_secs(second));
             }
         }
         let found = patience.leaving();

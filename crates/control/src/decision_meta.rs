@@ -35,13 +35,13 @@ pub enum DecisionMetaError {
     NoReason,
     /// A text is too long, or has control characters.
     #[error("author and reason have up to 200 characters each, on one line")]
-    Unreadable,
+    BadText,
     /// The duration is out of bounds.
     #[error(
         "a decision holds for 10s to 30 days (720h): put a permanent setting into the \
          configuration file"
     )]
-    Lasts,
+    BadDuration,
 }
 
 impl DecisionMeta {

@@ -78,14 +78,14 @@ impl Spent {
         columns: &[Option<Column>],
     ) -> Self {
         let step = WINDOW.as_secs_f64();
-        let lot = |lot: crate::slot_use::RouteUse| {
-            let units = if of == Resource::Bytes { lot.bytes } else { lot.held };
-            RouteUse { requests: lot.requests, used: units / (capacity * step) }
+        let use_of = |counts: crate::slot_use::RouteCounts| {
+            let units = if of == Resource::Bytes { counts.bytes } else { counts.held };
+            RouteUse { requests: counts.requests, used: units / (capacity * step) }
         };
         let windows = held.windows(now, columns).into_iter().map(|(until, routes, all)| Window {
             until,
-            used: lot(all).used,
-            routes: routes.into_iter().map(lot).collect(),
+            used: use_of(all).used,
+            routes: routes.into_iter().map(use_of).collect(),
         });
         Self { capacity, step, windows: windows.collect() }
     }

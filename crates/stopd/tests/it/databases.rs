@@ -9,7 +9,7 @@ use mysql_async::{Conn, OptsBuilder};
 use tokio_postgres::NoTls;
 
 use crate::client::PATIENCE;
-use crate::site::DatabaseKind;
+use crate::site::Product;
 
 /// The result of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,26 +23,26 @@ pub(crate) enum End {
 
 /// A connection of an application, which runs queries one after another.
 pub(crate) struct Connection {
-    pub(crate) kind: DatabaseKind,
+    pub(crate) kind: Product,
     pub(crate) number: u64,
     queries: tokio::sync::mpsc::UnboundedSender<String>,
     ends: Receiver<End>,
 }
 
 /// A query that takes longer than any test waits.
-pub(crate) const fn long(kind: DatabaseKind) -> &'static str {
+pub(crate) const fn long(kind: Product) -> &'static str {
     match kind {
-        DatabaseKind::Postgres => "SELECT pg_sleep(20)",
-        DatabaseKind::MariaDb => "SELECT SLEEP(20)",
+        Product::Postgres => "SELECT pg_sleep(20)",
+        Product::MariaDb => "SELECT SLEEP(20)",
     }
 }
 
 impl Connection {
-    pub(crate) fn new(kind: DatabaseKind) -> Self {
+    pub(crate) fn new(kind: Product) -> Self {
         Self::of_user(kind, "shop")
     }
 
-    pub(crate) fn of_user(kind: DatabaseKind, user: &'static str) -> Self {
+    pub(crate) fn of_user(kind: Product, user: &'static str) -> Self {
         let address = kind.address().unwrap();
         let (queries, mut waiting) = tokio::sync::mpsc::unbounded_channel::<String>();
         let (ended, ends) = channel();
@@ -85,11 +85,11 @@ impl Connection {
     pub(crate) fn begin_seen(&self, query: &str, watch: &Self) {
         let number = self.number;
         let (is_idle, is_seen) = match self.kind {
-            DatabaseKind::Postgres => {
+            Product::Postgres => {
                 let here = format!("SELECT count(*) FROM pg_stat_activity WHERE pid = {number}");
                 (format!("{here} AND state LIKE 'idle%'"), format!("{here} AND state = 'active'"))
             }
-            DatabaseKind::MariaDb => {
+            Product::MariaDb => {
                 let list = "information_schema.processlist";
                 let here = format!("SELECT COUNT(*) FROM {list} WHERE id = {number}");
                 let has_text = "command = 'Query' AND info IS NOT NULL";
@@ -131,9 +131,9 @@ enum Session {
 }
 
 impl Session {
-    async fn open(kind: DatabaseKind, address: SocketAddr, user: &str) -> Self {
+    async fn open(kind: Product, address: SocketAddr, user: &str) -> Self {
         match kind {
-            DatabaseKind::Postgres => {
+            Product::Postgres => {
                 let (ip, port) = (address.ip(), address.port());
                 let parameters =
                     format!("host={ip} port={port} user={user} password=lab dbname=shop");
@@ -142,7 +142,7 @@ impl Session {
                 tokio::spawn(connection);
                 Self::Postgres(client)
             }
-            DatabaseKind::MariaDb => {
+            Product::MariaDb => {
                 let options = OptsBuilder::default()
                     .ip_or_hostname(address.ip().to_string())
                     .tcp_port(address.port())

@@ -6,9 +6,9 @@ use bywash_config::Database;
 use crate::client::Client;
 use crate::databases::{Connection, End, long};
 use crate::relay::{Conduct, Relay, place};
-use crate::site::{DatabaseKind, Site};
+use crate::site::{Product, Site};
 
-const KIND: DatabaseKind = DatabaseKind::MariaDb;
+const KIND: Product = Product::MariaDb;
 
 /// Sets up a site, a client and two connections. Returns `None` if the database is unavailable.
 fn mysql(change: impl Fn(&mut Database)) -> Option<(Site, Client, Connection, Connection)> {

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 /// The kind of a database, for tests that hold for both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum DatabaseKind {
+pub(crate) enum Product {
     Postgres,
     MariaDb,
 }
@@ -23,7 +23,7 @@ pub(crate) struct Site {
     folder: TempDir,
 }
 
-impl DatabaseKind {
+impl Product {
     pub(crate) const ALL: [Self; 2] = [Self::Postgres, Self::MariaDb];
 
     fn variable(self) -> &'static str {
@@ -85,18 +85,18 @@ impl Site {
     pub(crate) fn of_one_that_is_away() -> Self {
         let nowhere = SocketAddr::from(([127, 0, 0, 1], 1));
         Self::with(Mode::Enforce, |folder| {
-            vec![DatabaseKind::Postgres.settings(folder, nowhere, "stopd")]
+            vec![Product::Postgres.settings(folder, nowhere, "stopd")]
         })
     }
 
     /// Starts a daemon with this database, with settings changed by `change`. Returns `None` if the
     /// database is unavailable.
-    pub(crate) fn of(kind: DatabaseKind, change: impl Fn(&mut Database)) -> Option<Self> {
+    pub(crate) fn of(kind: Product, change: impl Fn(&mut Database)) -> Option<Self> {
         Self::in_mode(kind, Mode::Enforce, change)
     }
 
     pub(crate) fn in_mode(
-        kind: DatabaseKind,
+        kind: Product,
         mode: Mode,
         change: impl Fn(&mut Database),
     ) -> Option<Self> {

@@ -9,19 +9,19 @@ use crate::client::Client;
 use crate::databases::{Connection, End, long};
 use crate::messages::in_millis;
 use crate::relay::{Conduct, Relay, place};
-use crate::site::{DatabaseKind, Site};
+use crate::site::{Product, Site};
 
 /// Tests that crash a database hold this lock exclusively.
 static PEACE: RwLock<()> = RwLock::new(());
 
 /// Runs a test with each available database.
-fn with_each(test: impl Fn(DatabaseKind)) {
+fn with_each(test: impl Fn(Product)) {
     let _peace = PEACE.read().unwrap_or_else(PoisonError::into_inner);
     run_with_each(test);
 }
 
-fn run_with_each(test: impl Fn(DatabaseKind)) {
-    for kind in DatabaseKind::ALL.into_iter().filter(|kind| kind.address().is_some()) {
+fn run_with_each(test: impl Fn(Product)) {
+    for kind in Product::ALL.into_iter().filter(|kind| kind.address().is_some()) {
         test(kind);
     }
 }
@@ -83,7 +83,7 @@ fn a_query_that_begins_after_the_stop_under_the_same_lease_is_cancelled_as_well(
 
 #[test]
 fn a_statement_that_takes_its_time_to_end_is_cancelled_once() {
-    let kind = DatabaseKind::Postgres;
+    let kind = Product::Postgres;
     let _peace = PEACE.read().unwrap_or_else(PoisonError::into_inner);
     let Some(site) = Site::of(kind, |_| {}) else { return };
     let (mut app, mut gateway) = (Client::of(&site), Client::of(&site));
@@ -116,8 +116,8 @@ fn what_writes_is_spared_unless_the_operator_says_otherwise() {
         assert_eq!(works.run(&format!("CREATE TABLE {table} (a INT)")), End::Done);
         let sleep = long(kind).replace("20", "0.4");
         let write = match kind {
-            DatabaseKind::Postgres => format!("INSERT INTO {table} SELECT 1 FROM ({sleep}) AS s"),
-            DatabaseKind::MariaDb => format!("INSERT INTO {table} {sleep}"),
+            Product::Postgres => format!("INSERT INTO {table} SELECT 1 FROM ({sleep}) AS s"),
+            Product::MariaDb => format!("INSERT INTO {table} {sleep}"),
         };
         let site = Site::of(kind, |_| {}).unwrap();
         let mut app = Client::of(&site);
@@ -141,7 +141,7 @@ fn what_writes_is_spared_unless_the_operator_says_otherwise() {
 
 #[test]
 fn a_read_in_a_transaction_that_has_written_is_spared_where_it_would_be_undone() {
-    let kind = DatabaseKind::Postgres;
+    let kind = Product::Postgres;
     let _peace = PEACE.read().unwrap_or_else(PoisonError::into_inner);
     let Some(site) = Site::of(kind, |_| {}) else { return };
     let mut app = Client::of(&site);
@@ -258,8 +258,8 @@ fn a_database_that_refuses_the_privilege_is_complained_of_and_spares_all() {
         });
         let complaint = site.get("/v1/status");
         let wanted = match kind {
-            DatabaseKind::Postgres => "GRANT pg_signal_backend, pg_read_all_stats TO",
-            DatabaseKind::MariaDb => "GRANT PROCESS, CONNECTION ADMIN ON *.* TO nobody",
+            Product::Postgres => "GRANT pg_signal_backend, pg_read_all_stats TO",
+            Product::MariaDb => "GRANT PROCESS, CONNECTION ADMIN ON *.* TO nobody",
         };
         assert!(complaint.contains(wanted), "{complaint}");
         let mut app = Client::of(&site);
@@ -323,7 +323,7 @@ fn a_database_that_went_down_is_used_again_when_it_is_back() {
 fn a_lease_that_is_older_than_its_database_covers_nobody_who_has_its_number_now() {
     let _alone = PEACE.write().unwrap_or_else(PoisonError::into_inner);
     // MariaDB numbers its connections from one again after a restart. PostgreSQL uses process IDs.
-    let kind = DatabaseKind::MariaDb;
+    let kind = Product::MariaDb;
     let Some(site) = Site::of(kind, |_| {}) else { return };
     let mut app = Client::of(&site);
     let connected = r#"bywash_stopd_connected{database="shop"}"#;
@@ -348,7 +348,7 @@ fn a_lease_that_is_older_than_its_database_covers_nobody_who_has_its_number_now(
 
 #[test]
 fn a_database_that_is_not_there_keeps_nobody_waiting() {
-    for kind in DatabaseKind::ALL {
+    for kind in Product::ALL {
         if kind.address().is_none() {
             continue;
         }

@@ -13,7 +13,7 @@ use bywash_terminal::text::escaped;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
-use ratatui::text::{Line, TimeSpan};
+use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Wrap};
 
 use super::amount::clock;
@@ -84,15 +84,15 @@ fn first(headline: Headline, paint: Paint) -> Line<'static> {
         "CALM" => Color::Green,
         _ => Color::Reset,
     };
-    let blank = || TimeSpan::raw("  ");
+    let blank = || Span::raw("  ");
     Line::from(vec![
-        TimeSpan::styled(program, STRONG),
+        Span::styled(program, STRONG),
         blank(),
-        TimeSpan::styled(mode, STRONG),
+        Span::styled(mode, STRONG),
         blank(),
-        TimeSpan::styled(state, paint.bold(colour)),
+        Span::styled(state, paint.bold(colour)),
         blank(),
-        TimeSpan::raw(now),
+        Span::raw(now),
     ])
 }
 
@@ -114,7 +114,7 @@ fn third(screen: &Screen, paint: Paint) -> Line<'static> {
         let _ = write!(words, "  {} of {all} with \"{}\"", grid.rows.len(), escaped(&look.filter));
     }
     let pause = if screen.paused { "PAUSED  " } else { "" };
-    Line::from(vec![TimeSpan::styled(pause, STRONG), TimeSpan::raw(words)])
+    Line::from(vec![Span::styled(pause, STRONG), Span::raw(words)])
 }
 
 fn tabs(frame: &mut Frame<'_>, area: Rect, model: &Model) {
@@ -128,9 +128,9 @@ fn tabs(frame: &mut Frame<'_>, area: Rect, model: &Model) {
             String::new()
         };
         if view == model.view {
-            spans.push(TimeSpan::styled(format!("[{number} {}{count}]  ", view.name()), STRONG));
+            spans.push(Span::styled(format!("[{number} {}{count}]  ", view.name()), STRONG));
         } else {
-            spans.push(TimeSpan::raw(format!(" {number} {}{count}   ", view.name())));
+            spans.push(Span::raw(format!(" {number} {}{count}   ", view.name())));
         }
     }
     frame.render_widget(Line::from(spans), area);

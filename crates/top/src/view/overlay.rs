@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::text::{Line, Text, TimeSpan};
+use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Block, Clear};
 
 use super::STRONG;
@@ -85,7 +85,7 @@ pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
 fn too_long(line: &str, width: usize) -> Option<usize> {
     let mut columns = 0;
     let too_far = |(at, c): (usize, char)| {
-        columns += TimeSpan::raw(c.to_string()).width();
+        columns += Span::raw(c.to_string()).width();
         (columns > width && at > 0).then_some(at)
     };
     line.char_indices().find_map(too_far)

@@ -4,7 +4,7 @@ use bywash_terminal::Align;
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Rect};
 use ratatui::style::{Modifier, Style};
-use ratatui::text::{Line, TimeSpan};
+use ratatui::text::{Line, Span};
 
 use super::{STRONG, WEAK};
 use crate::grid::{Cell, Grid, Row, Sort};
@@ -71,7 +71,7 @@ fn offsets(widths: &[usize]) -> impl Iterator<Item = (u16, u16)> {
 /// Draws a text into an area. A text that is cut ends with an ellipsis.
 fn put(frame: &mut Frame<'_>, area: Rect, text: &str, align: Align, style: Style) {
     let area = area.intersection(frame.area());
-    let mut text = TimeSpan::styled(text.to_owned(), style);
+    let mut text = Span::styled(text.to_owned(), style);
     let room = usize::from(area.width);
     if text.width() > room {
         while text.width() > room.saturating_sub(1) && text.content.to_mut().pop().is_some() {}
